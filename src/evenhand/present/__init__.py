@@ -1,0 +1,1 @@
+"""How a slate may be shown: orders, windows, surface, and designs that draw them."""

@@ -1,0 +1,153 @@
+"""The attention seam: what may see what, for every architecture alike.
+
+`use_seam` switches a transformers model to an attention function of ours. It
+takes a `Layout` through the model's keyword arguments, builds the mask that the
+layout (and a layer's sliding window) asks for, and hands on to transformers'
+scaled-dot-product attention. Scoring, training and packing share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from transformers import AttentionInterface
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import AttentionMaskInterface
+
+from evenhand.errors import ScorerError, UsageError
+
+SEAM = "evenhand"
+PADDING = -1
+SHARED = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Where every token of a batch stands and which tokens it may see.
+
+    A token sees earlier tokens of its own prompt: those of the shared part and
+    those of its own branch. Padding sees itself alone, so that no row of the
+    mask is empty.
+
+    Attributes:
+        branch: (batch, length) int64; 0 shared, 1.. a branch, -1 padding.
+        position: (batch, length) int64 position ids.
+        causal: no branches, and padding only at the end: plain causal order
+            says it all, and no mask is needed.
+    """
+
+    branch: torch.Tensor
+    position: torch.Tensor
+    causal: bool
+    _masks: dict[int | None, torch.Tensor] = field(default_factory=dict)
+
+    def mask(self, sliding_window: int | None) -> torch.Tensor | None:
+        """Return the (batch, 1, length, length) bool mask, or None if plain causal.
+
+        Args:
+            sliding_window: a token sees positions less than this far behind.
+        """
+        length = self.branch.shape[1]
+        if sliding_window is not None and sliding_window >= length:
+            sliding_window = None
+        if self.causal and sliding_window is None:
+            return None
+        if sliding_window not in self._masks:
+            self._masks[sliding_window] = self._build(sliding_window)
+        return self._masks[sliding_window]
+
+    def _build(self, sliding_window: int | None) -> torch.Tensor:
+        asker, seen = self.branch[:, :, None], self.branch[:, None, :]
+        index = torch.arange(self.branch.shape[1], device=self.branch.device)
+        visible = (seen == SHARED) | ((seen == asker) & (seen != PADDING))
+        visible &= index[None, :, None] >= index[None, None, :]
+        visible &= asker != PADDING
+        if sliding_window is not None:
+            distance = self.position[:, :, None] - self.position[:, None, :]
+            visible &= distance < sliding_window
+        visible |= torch.eye(len(index), dtype=torch.bool, device=index.device)
+        return visible[:, None]
+
+
+def layout(branches: Sequence[Sequence[int]], positions: Sequence[Sequence[int]], length: int,
+           *, device: str | torch.device = "cpu", side: str = "right") -> Layout:  # fmt: skip
+    """Return the layout of prompts padded to a common length.
+
+    Args:
+        branches: per prompt, the branch of each token.
+        positions: per prompt, the position id of each token.
+        length: padded length. side: "right" or "left", where padding goes.
+    """
+    branch = pad(branches, length, PADDING, side=side)
+    position = pad(positions, length, 0, side=side)
+    branched = bool((branch > SHARED).any())
+    padded_left = side == "left" and bool((branch == PADDING).any())
+    return Layout(branch.to(device), position.to(device), not branched and not padded_left)
+
+
+def pad(rows: Sequence[Sequence[int]], length: int, value: int, *, side: str = "right") -> torch.Tensor:
+    """Return (rows, length) int64 with each row padded on one side.
+
+    Raises:
+        UsageError: the side is neither "right" nor "left".
+    """
+    if side not in ("right", "left"):
+        raise UsageError(f"padding side must be 'right' or 'left', got {side!r}")
+    padded = torch.full((len(rows), length), value, dtype=torch.int64)
+    for index, row in enumerate(rows):
+        if len(row) == 0:
+            continue
+        start = 0 if side == "right" else length - len(row)
+        padded[index, start : start + len(row)] = torch.tensor(row, dtype=torch.int64)
+    return padded
+
+
+def _seam_attention(
+    module: torch.nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    evenhand_layout: Layout | None = None,
+    sliding_window: int | None = None,
+    **kwargs: Any,
+) -> tuple[torch.Tensor, None]:
+    if evenhand_layout is None:
+        raise ScorerError(
+            f"{type(module).__name__} did not pass the layout on to its attention; "
+            "this architecture cannot be read by the local scorer"
+        )
+    for name in ("s_aux", "softcap"):
+        if kwargs.get(name) is not None:
+            raise ScorerError(
+                f"{type(module).__name__} uses {name}, which the attention seam does not have"
+            )
+    mask = evenhand_layout.mask(sliding_window)
+    output: tuple[torch.Tensor, None] = sdpa_attention_forward(
+        module, query, key, value, mask, is_causal=mask is None, **kwargs
+    )
+    return output
+
+
+def _no_mask(*args: Any, **kwargs: Any) -> None:
+    """Stand where transformers would build a mask; the layout does it."""
+    return None
+
+
+def use_seam(model: Any) -> None:
+    """Switch a transformers model to the seam; its forward then needs a layout.
+
+    Raises:
+        ScorerError: the architecture does not take a named attention function.
+    """
+    AttentionInterface.register(SEAM, _seam_attention)
+    AttentionMaskInterface.register(SEAM, _no_mask)
+    try:
+        model.set_attn_implementation(SEAM)
+    except (ValueError, AttributeError) as error:
+        raise ScorerError(
+            f"{type(model).__name__} does not take an attention function: {error}"
+        ) from error

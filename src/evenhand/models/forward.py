@@ -1,0 +1,168 @@
+"""Batched forward passes that return hidden states at chosen tokens only.
+
+Prompts of many windows are sorted by length and put into batches under a token
+budget, padded at the end. A batch that does not fit the memory is halved; the
+prompts themselves are never changed. Results do not depend on the batches
+beyond float error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from evenhand.errors import ScorerError, UsageError
+from evenhand.models.attention import layout, pad, use_seam
+
+Readout = Callable[[torch.Tensor, list[int]], torch.Tensor]
+
+
+class Readable(Protocol):
+    """A prompt in ids, with branches, position ids and the tokens to read at."""
+
+    @property
+    def ids(self) -> Sequence[int]:
+        """Token ids."""
+        ...
+
+    @property
+    def branches(self) -> Sequence[int]:
+        """Branch of each token."""
+        ...
+
+    @property
+    def positions(self) -> Sequence[int]:
+        """Position id of each token."""
+        ...
+
+    @property
+    def readouts(self) -> Sequence[int]:
+        """Indices in `ids` at which hidden states are wanted."""
+        ...
+
+
+def batches(lengths: Sequence[int], token_budget: int) -> list[list[int]]:
+    """Group prompts, longest first, so that padded tokens stay within a budget.
+
+    Returns:
+        Lists of indices; a prompt longer than the budget stands alone.
+
+    Raises:
+        UsageError: the budget is under 1.
+    """
+    if token_budget < 1:
+        raise UsageError(f"the token budget must be at least 1, got {token_budget}")
+    groups: list[list[int]] = []
+    room = 0
+    for index in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
+        if room < 1:
+            groups.append([])
+            room = max(1, token_budget // max(1, lengths[index]))
+        groups[-1].append(index)
+        room -= 1
+    return groups
+
+
+class Forward:
+    """Reads hidden states from a transformers causal language model."""
+
+    def __init__(self, model: Any, *, token_budget: int = 8192, side: str = "right") -> None:
+        """Switch the model to the attention seam, after checking that it carries.
+
+        Raises:
+            ScorerError: the architecture gives other logits through the seam.
+        """
+        self.model = model.get_base_model() if hasattr(model, "get_base_model") else model
+        self.device = next(self.model.parameters()).device
+        self.token_budget = token_budget
+        self.side = side
+        if self.model.config._attn_implementation != "evenhand":
+            self._switch()
+
+    def _switch(self) -> None:
+        vocabulary = self.model.get_output_embeddings().weight.shape[0]
+        probe = [int(i) for i in np.linspace(0, vocabulary - 1, 12)]
+        ids = torch.tensor([probe], device=self.device)
+        with torch.inference_mode():
+            before = self.model(input_ids=ids, use_cache=False).logits[0].float()
+            use_seam(self.model)
+            places = range(len(probe))
+            seam = layout([[0] * len(probe)], [list(places)], len(probe), device=self.device)
+            after = self.model(
+                input_ids=ids, position_ids=seam.position, evenhand_layout=seam, use_cache=False
+            ).logits[0].float()  # fmt: skip
+        gap = (torch.softmax(before, -1) - torch.softmax(after, -1)).abs().max().item()
+        if not gap < (1e-4 if before.dtype == self.model.dtype else 0.05):
+            raise ScorerError(
+                f"{type(self.model).__name__} gives other probabilities through the attention seam "
+                f"(largest difference {gap:.2g}); this architecture cannot be read by the local scorer"
+            )
+
+    def read(
+        self, prompts: Sequence[Readable], names: Sequence[str], readout: Readout
+    ) -> list[NDArray[np.float64]]:
+        """Return the readout of every prompt, in the given order.
+
+        Args:
+            names: slate id of each prompt, for messages.
+            readout: maps hidden states (s, d), all readouts of a batch one after
+                the other, and the prompts' indices to values (s, k).
+
+        Raises:
+            ScorerError: a value is NaN or infinite, or one prompt alone does not
+                fit the memory; the message names the slate.
+        """
+        results: list[NDArray[np.float64]] = [np.empty((0, 0))] * len(prompts)
+        waiting = batches([len(prompt.ids) for prompt in prompts], self.token_budget)[::-1]
+        while waiting:
+            chosen = waiting.pop()
+            try:
+                values = self._values([prompts[i] for i in chosen], chosen, readout)
+            except torch.OutOfMemoryError as error:
+                waiting += _halved(chosen, prompts, names, error)
+                if self.device.type == "cuda":
+                    torch.cuda.empty_cache()
+                continue
+            ends = np.cumsum([len(prompts[i].readouts) for i in chosen])
+            for index, value in zip(chosen, np.split(values, ends[:-1]), strict=True):
+                if not np.isfinite(value).all():
+                    raise ScorerError(
+                        f"slate {names[index]!r}: the model gave NaN or infinite values; "
+                        "check its weights, or use dtype='float32'"
+                    )
+                results[index] = value
+        return results
+
+    def _values(
+        self, prompts: Sequence[Readable], index: list[int], readout: Readout
+    ) -> NDArray[np.float64]:
+        length = max(len(prompt.ids) for prompt in prompts)
+        ids = pad([p.ids for p in prompts], length, 0, side=self.side).to(self.device)
+        seen = layout([p.branches for p in prompts], [p.positions for p in prompts], length,
+                      device=self.device, side=self.side)  # fmt: skip
+        shift = [0 if self.side == "right" else length - len(p.ids) for p in prompts]
+        rows = [row for row, p in enumerate(prompts) for _ in p.readouts]
+        places = [place + shift[row] for row, p in enumerate(prompts) for place in p.readouts]
+        with torch.inference_mode():
+            states = self.model.base_model(
+                input_ids=ids, position_ids=seen.position, evenhand_layout=seen, use_cache=False
+            ).last_hidden_state  # fmt: skip
+            values = readout(states[rows, places], index)
+        return values.double().cpu().numpy()
+
+
+def _halved(
+    chosen: list[int], prompts: Sequence[Readable], names: Sequence[str], error: BaseException
+) -> list[list[int]]:
+    """Return the two halves of a batch that did not fit, the first to be read last."""
+    if len(chosen) == 1:
+        raise ScorerError(
+            f"slate {names[chosen[0]]!r}: one prompt of {len(prompts[chosen[0]].ids)} tokens does not "
+            "fit the memory; use a smaller width, shorter candidates or another device"
+        ) from error
+    half = len(chosen) // 2
+    return [chosen[half:], chosen[:half]]

@@ -1,0 +1,275 @@
+"""Any `f(query, texts) -> scores` as a scorer."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import math
+import numbers
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar, get_args
+
+import numpy as np
+
+from evenhand.errors import ScorerError, UsageError
+from evenhand.seeds import content_hash
+from evenhand.types import Candidate, FloatArray, Scale, Scored, Shown, Surface
+
+T = TypeVar("T")
+ScoreFunction = Callable[[str, list[str]], Any]
+
+_OPEN_CALLS = 8
+
+
+class FunctionScorer:
+    """A user's function, called once per window with the texts in slot order.
+
+    The function gets the query and a fresh list of texts; a candidate with a title
+    is given as title, newline, text, one without as its text. Empty texts are handed
+    over as they are. It returns one number per text, in the order of the texts: a
+    list, tuple or array, or anything whose `tolist()` gives a list. NaN means
+    missing: it is kept, and the Scored says how many. A coroutine function is
+    awaited, at most eight calls open at a time, in one event loop per call of
+    `score`; a loop that is already running is left alone (a thread is used).
+
+    An exception inside the function is the failure of that row: all its scores are
+    missing and `failure` holds the reason, whatever the exception and however many
+    rows it meets. An answer that is no scores at all (wrong length, wrong type,
+    infinite, outside a declared "unit" scale) is an error of the scorer and raised.
+
+    Cost: one prompt a call; tokens are not known and stay 0.
+
+    Attributes:
+        name: of the function, unless given.
+        revision: unless given, a hash of the function's qualified name and source
+            (of its class, for an object with `__call__`). It cannot see what the
+            function reads from elsewhere (weights, closures, a server): give a
+            revision when there is any.
+        scale: what the numbers are; thresholds and reports print it.
+        order_free: a promise that a score depends on query and candidate alone; such
+            a scorer is called once per slate and its scores are reused.
+        max_window: most texts of one call, or None; also the default window.
+    """
+
+    channels = frozenset({"order", "companions", "window"})
+
+    def __init__(
+        self,
+        f: ScoreFunction,
+        *,
+        name: str | None = None,
+        revision: str | None = None,
+        scale: Scale = "raw",
+        order_free: bool = False,
+        max_window: int | None = None,
+    ) -> None:
+        _require_callable(f)
+        if scale not in get_args(Scale):
+            raise UsageError(f"scale {scale!r} is unknown; known are {get_args(Scale)}")
+        if max_window is not None and (not isinstance(max_window, int) or max_window < 1):
+            raise UsageError(f"max_window must be at least 1, or None for no limit; got {max_window!r}")
+        self._f = f
+        self.name = _name_of(f) if name is None else name
+        self.revision = _revision_of(f) if revision is None else revision
+        self.scale: Scale = scale
+        self.order_free = order_free
+        self.max_window = max_window
+        self.default_window = max_window
+        self.surface = Surface()
+
+    def score(self, shown: Sequence[Shown]) -> list[Scored]:
+        """Score each Shown with one call of the function per window.
+
+        Raises:
+            ScorerError: an answer is not one finite number (or NaN) per text; the
+                message names the slate. A window holds more than `max_window` texts.
+        """
+        for item in shown:
+            self._require_fits(item)
+        if _is_async(self._f):
+            return _run(self._score_async(shown))
+        return [self._score_one(item) for item in shown]
+
+    def _require_fits(self, item: Shown) -> None:
+        widest = max(map(len, item.presentation.windows), default=0)
+        if self.max_window is not None and widest > self.max_window:
+            raise ScorerError(
+                f"slate {item.slate.id!r}: a window of {widest} candidates, but {self.name} takes at "
+                f"most {self.max_window}. Choose a width up to {self.max_window}."
+            )
+
+    def _score_one(self, item: Shown) -> Scored:
+        answers: list[FloatArray] = []
+        for calls, texts in enumerate(_texts(item), start=1):
+            try:
+                answer = self._f(item.slate.query, texts.copy())
+                if inspect.isawaitable(answer):
+                    answer = _run(_wait(answer))
+            except Exception as error:
+                return Scored.failed(len(item.slate), _reason(error), prompts=calls)
+            answers.append(self._checked(answer, len(texts), item))
+        return _assembled(item, answers)
+
+    async def _score_async(self, shown: Sequence[Shown]) -> list[Scored]:
+        gate = asyncio.Semaphore(_OPEN_CALLS)
+
+        async def call(query: str, texts: list[str]) -> object:
+            async with gate:
+                return await self._f(query, texts)
+
+        async def one(item: Shown) -> Scored:
+            windows = _texts(item)
+            calls = (call(item.slate.query, texts.copy()) for texts in windows)
+            answers = await asyncio.gather(*calls, return_exceptions=True)
+            for answer in answers:
+                if isinstance(answer, Exception):
+                    return Scored.failed(len(item.slate), _reason(answer), prompts=len(windows))
+                if isinstance(answer, BaseException):
+                    raise answer
+            checked = [self._checked(a, len(t), item) for a, t in zip(answers, windows, strict=True)]
+            return _assembled(item, checked)
+
+        return list(await asyncio.gather(*map(one, shown)))
+
+    def _checked(self, answer: object, n: int, item: Shown) -> FloatArray:
+        try:
+            scores = _numbers(answer, n)
+        except ValueError as error:
+            raise ScorerError(
+                f"{self.name}, slate {item.slate.id!r}: the function returned {error}; it must return "
+                f"a sequence of {n} numbers, one per text in the order of the texts (NaN = missing)."
+            ) from None
+        known = scores[~np.isnan(scores)]
+        if self.scale == "unit" and known.size and (known.min() < 0 or known.max() > 1):
+            raise ScorerError(
+                f"{self.name}, slate {item.slate.id!r}: scores from {known.min():g} to {known.max():g} "
+                'are outside [0, 1], the scale "unit" that was declared. Declare scale="raw".'
+            )
+        return scores
+
+
+def scorer(
+    f: ScoreFunction,
+    *,
+    name: str | None = None,
+    revision: str | None = None,
+    scale: Scale = "raw",
+    order_free: bool = False,
+    max_window: int | None = None,
+) -> FunctionScorer:
+    """Return a scorer that calls `f(query, texts)`; see `FunctionScorer`.
+
+    Args:
+        f: function or coroutine function of a query and a list of texts that
+            returns one number per text.
+        name: shown in reports.
+        revision: identifies what changes its scores.
+        scale: "unit" ([0, 1]), "log_likelihood" or "raw".
+        order_free: promise that a score depends on query and candidate alone.
+        max_window: most texts of one call; None hands over the whole slate.
+
+    Raises:
+        UsageError: f cannot be called with a query and texts, or an option is wrong.
+    """
+    return FunctionScorer(
+        f, name=name, revision=revision, scale=scale, order_free=order_free, max_window=max_window
+    )
+
+
+def _require_callable(f: object) -> None:
+    if not callable(f):
+        raise UsageError(
+            f"a scorer wraps a function f(query, texts) -> scores, got {type(f).__name__} {f!r}; "
+            "a scorer with a name is opened by open_scorer(name)"
+        )
+    try:
+        signature = inspect.signature(f)
+    except (TypeError, ValueError):  # some builtins have none: the first call will tell
+        return
+    try:
+        signature.bind("", [])
+    except TypeError as error:
+        raise UsageError(
+            f"{_name_of(f)}{signature} cannot be called as f(query, texts): {error}"
+        ) from None
+
+
+def _name_of(f: object) -> str:
+    return str(getattr(f, "__name__", type(f).__name__)).strip("<>")
+
+
+def _revision_of(f: object) -> str:
+    named = f if hasattr(f, "__qualname__") else type(f)
+    try:
+        source = inspect.getsource(named)  # type: ignore[arg-type]
+    except (OSError, TypeError):
+        source = ""
+    qualified = f"{getattr(named, '__module__', '')}.{getattr(named, '__qualname__', '')}"
+    return content_hash({"function": qualified, "source": source})
+
+
+def _is_async(f: object) -> bool:
+    called = getattr(f, "__call__", None)  # noqa: B004 - an object whose __call__ is async
+    return inspect.iscoroutinefunction(f) or inspect.iscoroutinefunction(called)
+
+
+async def _wait(answer: Awaitable[T]) -> T:
+    return await answer
+
+
+def _run(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end, also from inside a running event loop."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        return pool.submit(asyncio.run, work).result()
+
+
+def _text_of(candidate: Candidate) -> str:
+    return f"{candidate.title}\n{candidate.text}" if candidate.title else candidate.text
+
+
+def _texts(item: Shown) -> list[list[str]]:
+    """Return the texts of each window in slot order."""
+    texts = [_text_of(candidate) for candidate in item.slate.candidates]
+    return [[texts[i] for i in window] for window in item.presentation.windows]
+
+
+def _reason(error: Exception) -> str:
+    return f"the function raised {type(error).__name__}: {error}"
+
+
+def _assembled(item: Shown, answers: list[FloatArray]) -> Scored:
+    scores = item.presentation.to_canonical(answers)
+    missing = int(np.isnan(scores).sum())
+    failure = (
+        f"the function returned NaN for {missing} of {len(scores)} candidates" if missing else None
+    )
+    return Scored(scores, prompts=len(answers), failure=failure)
+
+
+def _numbers(answer: object, n: int) -> FloatArray:
+    """Return (n,) float64; a ValueError says what came instead."""
+    values = answer.tolist() if hasattr(answer, "tolist") else answer
+    if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
+        shown = repr(answer)
+        raise ValueError(f"{type(answer).__name__} {shown[:60]}{'...' if len(shown) > 60 else ''}")
+    if len(values) != n:
+        raise ValueError(f"{len(values)} values for {n} texts")
+    return np.array([_number(value, place) for place, value in enumerate(values)], dtype=np.float64)
+
+
+def _number(value: object, place: int) -> float:
+    plain = value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value
+    if not isinstance(plain, numbers.Real):
+        raise ValueError(f"{type(value).__name__} {value!r} as the score of text {place}")
+    try:
+        score = float(plain)
+    except OverflowError:
+        score = math.inf
+    if math.isinf(score):
+        raise ValueError(f"the infinite score {plain!r} for text {place}")
+    return score

@@ -1,0 +1,183 @@
+"""The local scorer: any transformers causal language model, read at its slots.
+
+One forward pass per window; hidden states at the slots times the grade rows of
+the output head, in float32. No sampling, no decoding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import torch
+
+from evenhand.errors import UsageError
+from evenhand.models.forward import Forward
+from evenhand.models.load import load
+from evenhand.present.surface import MARKER_SCHEMES, check_surface
+from evenhand.present.texts import RUBRICS, SKELETONS
+from evenhand.score.base import GRADES, PromptBuilder, Reading, WindowPrompt, score_windows
+from evenhand.score.readout import expected_score, grade_probabilities, head_of, label_mass
+from evenhand.score.tokens import TokenizerTokens, chat_of, single_token_signs
+from evenhand.seeds import content_hash
+from evenhand.types import Scale, Scored, Shown, Surface
+
+LOAD_OPTIONS = frozenset({"device", "dtype", "revision", "adapter"})
+FALLBACK_CONTEXT = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class LocalOptions:
+    """Settings of a local scorer that change scores, and its batch size.
+
+    Attributes:
+        max_candidate_tokens: cut of each candidate; None = only what the context forces.
+        context: most tokens of a prompt; None = what the model was made for.
+        chat_template: None = the tokenizer's own, "plain" = no template.
+        label_mass: also compute the grades' probability in the full vocabulary.
+        token_budget: padded tokens of one batch; changes speed, not scores.
+        width: default window.
+    """
+
+    max_candidate_tokens: int | None = 512
+    context: int | None = None
+    chat_template: str | None = None
+    label_mass: bool = True
+    token_budget: int = 8192
+    width: int = 20
+
+    def __post_init__(self) -> None:
+        for name in ("max_candidate_tokens", "context", "token_budget", "width"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UsageError(f"{name} must be at least 1, got {value}")
+
+
+class LocalScorer:
+    """Grades candidates in windows with a transformers causal language model.
+
+    Attributes:
+        scale: "unit": the expected grade over the highest, in [0, 1].
+    """
+
+    scale: Scale = "unit"
+    order_free = False
+    channels = frozenset(
+        {"order", "companions", "window", "marker", "skeleton", "rubric", "membership"}
+    )
+    max_window: int | None = None
+
+    def __init__(
+        self, loaded: Any, options: LocalOptions | None = None, surface: Surface | None = None
+    ) -> None:
+        """Wrap a loaded model (`models.load`).
+
+        Raises:
+            UsageError: the surface names something unknown.
+            ScorerError: the architecture does not carry the attention seam.
+        """
+        self.options = options or LocalOptions()
+        self.surface = surface or Surface()
+        check_surface(self.surface)
+        self.name: str = loaded.name
+        self.default_window: int | None = self.options.width
+        self._forward = Forward(loaded.model, token_budget=self.options.token_budget)
+        self._head = head_of(self._forward.model)
+        tokens = TokenizerTokens(loaded.tokenizer)
+        self._builder = PromptBuilder(
+            tokens,
+            chat_of(loaded.tokenizer, self.options.chat_template),
+            self.options.context or context_of(self._forward.model),
+            self.options.max_candidate_tokens,
+            single_token_signs(tokens),
+        )
+        self.revision = self._revision(loaded)
+
+    def _revision(self, loaded: Any) -> str:
+        texts = {
+            "rubrics": {name: asdict(rubric) for name, rubric in RUBRICS.items()},
+            "skeletons": {name: asdict(skeleton) for name, skeleton in SKELETONS.items()},
+            "markers": list(MARKER_SCHEMES),
+        }
+        settings = [
+            self.options.max_candidate_tokens,
+            self._builder.context,
+            self.options.chat_template,
+        ]
+        dtype = str(self._forward.model.dtype)
+        return content_hash([loaded.revision, dtype, list(GRADES), settings, texts])[:16]
+
+    def prompt(self, shown: Shown) -> list[WindowPrompt]:
+        """Return the window prompts of one Shown, as they are read."""
+        surface = shown.presentation.surface
+        return [self._builder.build(shown.slate, w, surface) for w in shown.presentation.windows]
+
+    def score(self, shown: Sequence[Shown]) -> list[Scored]:
+        """Score many slates and presentations; windows of all are batched by length.
+
+        Raises:
+            ScorerError: the model gave NaN, or one window exceeds the memory.
+        """
+        return score_windows(shown, self._builder, self._read)
+
+    def _read(self, prompts: Sequence[WindowPrompt], names: Sequence[str]) -> list[Reading]:
+        def readout(hidden: torch.Tensor, index: list[int]) -> torch.Tensor:
+            grades = [prompts[i].grades for i in index for _ in prompts[i].readouts]
+            ids = torch.tensor(grades, device=hidden.device)
+            probabilities = grade_probabilities(hidden, self._head, ids)
+            columns = [probabilities, expected_score(probabilities)[:, None]]
+            if self.options.label_mass:
+                columns.append(label_mass(hidden, self._head, ids)[:, None])
+            return torch.cat(columns, dim=1)
+
+        size = len(GRADES)
+        return [
+            Reading(
+                value[:, :size], value[:, size], value[:, size + 1] if self.options.label_mass else None
+            )
+            for value in self._forward.read(prompts, names, readout)
+        ]
+
+
+def context_of(model: Any) -> int:
+    """Return the most tokens a prompt may have, as the model's configuration says."""
+    config = model.config.get_text_config()
+    return int(getattr(config, "max_position_embeddings", None) or FALLBACK_CONTEXT)
+
+
+def split_options(
+    options: Mapping[str, Any], kind: type[Any]
+) -> tuple[dict[str, Any], dict[str, Any], Surface]:
+    """Sort keyword options into those of `kind`, of `models.load`, and a surface.
+
+    Raises:
+        UsageError: an option is unknown; the message lists the known ones.
+    """
+    own = {field.name for field in fields(kind)}
+    surface = {field.name for field in fields(Surface)}
+    unknown = sorted(set(options) - own - surface - LOAD_OPTIONS)
+    if unknown:
+        known = sorted(own | surface | LOAD_OPTIONS)
+        raise UsageError(f"unknown scorer options {unknown}; known are {known}")
+
+    def take(names: Collection[str]) -> dict[str, Any]:
+        return {name: value for name, value in options.items() if name in names}
+
+    return take(own), take(LOAD_OPTIONS), Surface(**take(surface))
+
+
+def open_local(spec: str, **options: Any) -> LocalScorer:
+    """Load a model and wrap it.
+
+    Args:
+        spec: what `models.load` takes: "smollm2-135m", "hf:...", "gguf:...".
+        options: fields of `LocalOptions` and of `Surface`, and device, dtype,
+            revision, adapter.
+
+    Raises:
+        UsageError: an option is unknown.
+    """
+    own, loading, surface = split_options(options, LocalOptions)
+    check_surface(surface)
+    return LocalScorer(load(spec, **loading), LocalOptions(**own), surface)

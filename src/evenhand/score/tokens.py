@@ -1,0 +1,105 @@
+"""A transformers tokenizer, used so that foreign text stays text."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections import OrderedDict
+from typing import Any
+
+from evenhand.errors import ScorerError, UsageError
+from evenhand.present.surface import Chat, Messages, plain_chat
+
+CACHED_TEXTS = 50_000
+_CONTROL_FORM = re.compile(r"^(<.*>|\[[A-Z/_]+\])$", re.DOTALL)
+
+
+class TokenizerTokens:
+    """Ids of trusted and of foreign text; each text is tokenised once."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self.name = str(getattr(tokenizer, "name_or_path", "") or type(tokenizer).__name__)
+        self._tokenizer = tokenizer
+        self._cache: OrderedDict[tuple[bool, str], tuple[tuple[int, ...], int]] = OrderedDict()
+        control = set(tokenizer.all_special_tokens)
+        control |= {token for token in tokenizer.get_added_vocab() if _CONTROL_FORM.match(token)}
+        ordered = sorted((token for token in control if len(token) > 1), key=lambda t: (-len(t), t))
+        self._control = re.compile("|".join(map(re.escape, ordered))) if ordered else None
+
+    def literal(self, text: str) -> tuple[int, ...]:
+        """Return ids of trusted text, special tokens recognised."""
+        return self._remember(True, text)[0]
+
+    def text(self, text: str) -> tuple[tuple[int, ...], int]:
+        """Return ids of foreign text and how many control tokens it spelled.
+
+        A spelled control token is cut after its first character and the pieces
+        are tokenised apart, so it reads as the text it is.
+        """
+        return self._remember(False, text)
+
+    def _remember(self, trusted: bool, text: str) -> tuple[tuple[int, ...], int]:
+        key = (trusted, text)
+        if key not in self._cache:
+            pieces = [text] if trusted else self._pieces(text)
+            ids = tuple(i for piece in pieces if piece for i in self._encode(piece))
+            self._cache[key] = (ids, len(pieces) - 1)
+            if len(self._cache) > CACHED_TEXTS:
+                self._cache.popitem(last=False)
+        self._cache.move_to_end(key)
+        return self._cache[key]
+
+    def _pieces(self, text: str) -> list[str]:
+        pieces = []
+        while self._control is not None and (match := self._control.search(text)):
+            pieces.append(text[: match.start() + 1])
+            text = text[match.start() + 1 :]
+        return [*pieces, text]
+
+    def _encode(self, text: str) -> list[int]:
+        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False)
+        return ids
+
+
+def opening(tokenizer: Any) -> str:
+    """Return the token that the tokenizer puts before every text by itself, or ""."""
+    ids = tokenizer.encode("", add_special_tokens=True)
+    if tokenizer.bos_token is not None and tokenizer.bos_token_id in ids:
+        return str(tokenizer.bos_token)
+    return ""
+
+
+def chat_of(tokenizer: Any, chat_template: str | None = None) -> Chat:
+    """Return how messages become a prompt that ends where the assistant writes.
+
+    Args:
+        chat_template: None uses the tokenizer's own (the plain form where it has
+            none), "plain" the plain form.
+
+    Raises:
+        UsageError: the name is unknown.
+    """
+    if chat_template not in (None, "plain"):
+        raise UsageError(f"unknown chat_template {chat_template!r}; known are None (own) and 'plain'")
+    if chat_template == "plain" or not tokenizer.chat_template:
+        start = opening(tokenizer)
+        return lambda messages: start + plain_chat(messages)
+
+    def chat(messages: Messages) -> str:
+        text = tokenizer.apply_chat_template(
+            messages, tokenize=False, add_generation_prompt=True, enable_thinking=False
+        )
+        if not isinstance(text, str):
+            raise ScorerError("the chat template did not give a text")
+        return text
+
+    return chat
+
+
+def single_token_signs(tokens: TokenizerTokens) -> tuple[str, ...]:
+    """Return letters and digits-free signs that are one token before a text and after it."""
+    signs = []
+    for sign in string.ascii_uppercase + string.ascii_lowercase:
+        if len(tokens.literal(sign)) == 1 and len(tokens.literal(f" {sign}")) == 1:
+            signs.append(sign)
+    return tuple(signs)

@@ -1,0 +1,226 @@
+"""What every scorer keeps to, whatever it scores with.
+
+A scorer joins the suite by one line in SCORERS; one that can fail on a slate also
+by one line in FAILING.
+"""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from evenhand.score.cache import Cached
+from evenhand.score.function import scorer
+from evenhand.score.toy import Toy
+from evenhand.types import Candidate, Presentation, Scorer, Shown, Slate, slate_to_dict
+
+CHANNELS = {"order", "companions", "window", "marker", "skeleton", "rubric", "membership"}
+SCALES = {"unit", "log_likelihood", "raw"}
+
+
+def by_words(query, texts):
+    return [len(set(query.split()) & set(text.split())) + len(text) / 1000 for text in texts]
+
+
+def by_place(query, texts):
+    return [1 - place / len(texts) for place in range(len(texts))]
+
+
+async def by_companions(query, texts):
+    return np.array([len(text) for text in texts]) / max(map(len, texts))
+
+
+def broken(query, texts):
+    raise RuntimeError("no answer")
+
+
+def missing_one(query, texts):
+    return [float("nan"), *map(len, texts[1:])]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """How to make a scorer, and how far its equal scores may differ (float error)."""
+
+    make: Callable[[], Scorer]
+    tolerance: float = 0.0
+
+
+SCORERS = {
+    "toy": Entry(Toy),
+    "toy hash grid": Entry(lambda: Toy(relevance="hash", grid=4)),
+    "toy position": Entry(lambda: Toy(relevance="position")),
+    "toy slot": Entry(lambda: Toy(relevance="slot")),
+    "toy all dials": Entry(
+        lambda: Toy(slot_bias=0.3, coupling=0.4, first_slot=0.1, noise=0.05, grid=9)
+    ),
+    "function by words": Entry(lambda: scorer(by_words, order_free=True)),
+    "function by place": Entry(lambda: scorer(by_place, scale="unit")),
+    "function async": Entry(lambda: scorer(by_companions, scale="unit", max_window=4)),
+    "cached toy": Entry(lambda: Cached(Toy())),
+    "cached function": Entry(lambda: Cached(scorer(by_place))),
+}
+
+FAILING = {
+    "function raises": lambda: scorer(broken),
+    "function returns NaN": lambda: scorer(missing_one),
+    "cached": lambda: Cached(scorer(broken)),
+}
+
+TEXTS = (
+    "apples grow on trees in the garden",
+    "the moon is far away",
+    "a red apple a day",
+    "a red apple a day",
+    "trees have leaves",
+    "",
+    "[2] Grades: 3",
+)
+
+
+def make_slate(slate_id, n):
+    candidates = tuple(Candidate(f"{slate_id}-{i}", TEXTS[i]) for i in range(n))
+    grades = {candidate.id: i % 4 for i, candidate in enumerate(candidates)}
+    return Slate(slate_id, "where do red apples grow", candidates, grades)
+
+
+def cut(order, width):
+    return tuple(tuple(order[i : i + width]) for i in range(0, len(order), width))
+
+
+def presentations(n):
+    """Forward in threes, backward in threes, backward in fours."""
+    forward, backward = tuple(range(n)), tuple(reversed(range(n)))
+    return [
+        Presentation(forward, cut(forward, 3)),
+        Presentation(backward, cut(backward, 3)),
+        Presentation(backward, cut(backward, 4)),
+    ]
+
+
+def many_shown():
+    """Two slates of seven and three, in three presentations each."""
+    return [
+        Shown(slate, presentation, row, "random")
+        for slate in (make_slate("s", 7), make_slate("t", 3))
+        for row, presentation in enumerate(presentations(len(slate)))
+    ]
+
+
+@pytest.fixture(params=sorted(SCORERS))
+def entry(request):
+    return SCORERS[request.param]
+
+
+def assert_same(first, second, tolerance):
+    assert len(first) == len(second)
+    for one, other in zip(first, second, strict=True):
+        np.testing.assert_allclose(one.scores, other.scores, rtol=0, atol=tolerance)
+        assert one.failure == other.failure
+
+
+def test_is_a_scorer_that_declares_known_words(entry):
+    made = entry.make()
+    assert isinstance(made, Scorer)
+    assert made.channels <= CHANNELS
+    assert made.scale in SCALES
+    assert isinstance(made.order_free, bool)
+    assert made.name
+    assert made.revision
+    assert made.max_window is None or made.max_window >= (made.default_window or 1)
+
+
+def test_identity_does_not_move(entry):
+    made, other = entry.make(), entry.make()
+    before = (made.name, made.revision)
+    made.score(many_shown())
+    assert (made.name, made.revision) == before == (other.name, other.revision)
+
+
+def test_one_finite_score_per_candidate_at_a_stated_cost(entry):
+    shown = many_shown()
+    made = entry.make()
+    for item, scored in zip(shown, made.score(shown), strict=True):
+        assert scored.scores.shape == (len(item.slate),)
+        assert scored.scores.dtype == np.float64
+        assert np.isfinite(scored.scores).all()
+        assert scored.failure is None
+        assert scored.prompts >= 0
+        assert scored.tokens >= 0
+        if made.scale == "unit":
+            assert scored.scores.min() >= 0
+            assert scored.scores.max() <= 1
+
+
+def test_columns_are_canonical_under_any_presentation(entry):
+    """The same prompts, told in other canonical indices, give the same candidates the same scores."""
+    slate = make_slate("s", 7)
+    renamed = (4, 2, 6, 0, 5, 1, 3)
+    moved = Slate(slate.id, slate.query, tuple(slate.candidates[i] for i in renamed), slate.grades)
+    place = {old: new for new, old in enumerate(renamed)}
+    for presentation in presentations(7):
+        order = tuple(place[i] for i in presentation.order)
+        windows = tuple(tuple(place[i] for i in window) for window in presentation.windows)
+        (scored,) = entry.make().score([Shown(slate, presentation)])
+        (other,) = entry.make().score([Shown(moved, Presentation(order, windows))])
+        np.testing.assert_allclose(
+            other.scores, scored.scores[list(renamed)], rtol=0, atol=entry.tolerance
+        )
+
+
+def test_inputs_stay_as_they_were(entry):
+    shown = many_shown()
+    before = [(slate_to_dict(item.slate), item.presentation, item.row, item.kind) for item in shown]
+    entry.make().score(shown)
+    after = [(slate_to_dict(item.slate), item.presentation, item.row, item.kind) for item in shown]
+    assert after == before
+
+
+def test_the_same_call_gives_the_same_answer(entry):
+    made, shown = entry.make(), many_shown()
+    assert_same(made.score(shown), made.score(shown), entry.tolerance)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+def test_a_score_does_not_know_what_else_is_in_the_call(entry, size):
+    shown = many_shown()
+    together = entry.make().score(shown)
+    parts = itertools.chain.from_iterable(
+        entry.make().score(shown[i : i + size]) for i in range(0, len(shown), size)
+    )
+    assert_same(together, list(parts), entry.tolerance)
+    assert_same(together[::-1], entry.make().score(shown[::-1]), entry.tolerance)
+
+
+def test_order_free_is_true_when_it_is_declared(entry):
+    made = entry.make()
+    shown = many_shown()[:3]
+    rows = np.array([made.score([item])[0].scores for item in shown])
+    spread = np.ptp(rows, axis=0).max()
+    if made.order_free:
+        assert spread <= entry.tolerance
+    else:
+        assert spread > entry.tolerance
+
+
+def test_no_rows_and_no_candidates_are_no_trouble(entry):
+    assert entry.make().score([]) == []
+    (scored,) = entry.make().score([Shown(Slate("empty", "q", ()), Presentation((), ()))])
+    assert scored.scores.shape == (0,)
+    assert (scored.prompts, scored.failure) == (0, None)
+
+
+def test_one_candidate_is_scored(entry):
+    (scored,) = entry.make().score([Shown(make_slate("s", 1), Presentation((0,), ((0,),)))])
+    assert np.isfinite(scored.scores).all()
+
+
+@pytest.mark.parametrize("name", sorted(FAILING))
+def test_failure_is_nan_with_a_reason(name):
+    shown = many_shown()
+    for item, scored in zip(shown, FAILING[name]().score(shown), strict=True):
+        assert scored.scores.shape == (len(item.slate),)
+        assert np.isnan(scored.scores).any()
+        assert scored.failure

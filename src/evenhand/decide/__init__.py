@@ -1,0 +1,1 @@
+"""Consumers: what reads the scores of one row and puts out a decision."""

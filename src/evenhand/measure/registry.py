@@ -1,0 +1,279 @@
+"""All measures by name: the names they print as, parse from, and compute.
+
+The grammar is that of ir-measures: `Head`, `Head(option=value)`, `Head@cutoff`,
+`Head(option=value)@cutoff`. A new measure is a function and a line in MEASURES.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from evenhand.errors import UsageError
+from evenhand.measure import decision, order, quality, spread
+from evenhand.measure.grammar import Option, check_options, split, written
+from evenhand.measure.task import Rows, Task
+from evenhand.types import FloatArray, Plan, RowKind, ScoreMatrix, Slate
+
+Kind = Literal["stability", "decision", "quality"]
+
+
+def _tau_psi(task: Task) -> float:
+    every = task.exhaustive and task.options["pairs"] == "auto"
+    if task.options["ties"] == "strict":
+        return order.tau_psi_strict(task.random, task.placed("positions"), exhaustive=every)
+    return order.tau_psi(task.random, exhaustive=every)
+
+
+def _top_instability(task: Task) -> float:
+    depth, p = task.cutoff or 10, task.options["p"]
+    return order.top_instability(task.random, task.ties, k=depth, p=p, exhaustive=task.exhaustive)
+
+
+def _flip(function: Callable[..., float]) -> Callable[[Task], float]:
+    def compute(task: Task) -> float:
+        kind = task.options["kind"]
+        return function(task.random, task.ties, kind=kind, exhaustive=task.exhaustive)
+
+    return compute
+
+
+def _mean(values: FloatArray) -> float:
+    defined = values[~np.isnan(values)]
+    return float(defined.mean()) if defined.size else float("nan")
+
+
+def _ranking(task: Task) -> float:
+    return _mean(quality.quality(task.name, task.slate, task.judged))
+
+
+def _set(kind: quality.SetKind) -> Callable[[Task], float]:
+    def compute(task: Task) -> float:
+        rel = task.options["rel"]
+        return _mean(quality.set_quality(kind, task.slate, task.judged, task.cut, rel=rel))
+
+    return compute
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of MEASURES.
+
+    Attributes:
+        kind: what sort of number it is.
+        compute: from a task to the value.
+        about: what it says, in half a line.
+        stable: its value for an order-free scorer; None where that depends.
+        options: by name. cutoff: whether `@k` may, must or must not stand.
+    """
+
+    kind: Kind
+    compute: Callable[[Task], float]
+    about: str
+    stable: float | None = None
+    options: Mapping[str, Option] = field(default_factory=dict)
+    cutoff: Literal["none", "optional", "required"] = "none"
+
+
+_T = {"t": Option("number", None)}
+_KIND = {"kind": Option(("pairwise", "modal"), "pairwise")}
+_REL = {"rel": Option("count", 1)}
+_TAU = {"ties": Option(("half", "strict"), "half"), "pairs": Option(("auto", "distinct"), "auto")}
+_RBO = {"p": Option("share", 0.9)}
+_SETS = {**_T, **_REL}
+
+# fmt: off
+MEASURES: dict[str, Entry] = {
+    "tauPSI": Entry("stability", _tau_psi, "share of candidate pairs that swap", 0.0, _TAU),
+    "TopInstability": Entry(
+        "stability", _top_instability, "1 - rank-biased overlap of the tops", 0.0, _RBO, "optional"),
+    "TiedPairs": Entry(
+        "stability", lambda t: order.tied_pairs(t.random, exhaustive=t.exhaustive),
+        "share of candidate pairs tied in both rows"),
+    "ExactTies": Entry(
+        "stability", lambda t: order.exact_ties(t.random), "share of adjacent score gaps that are 0"),
+    "ScoreSpread": Entry(
+        "stability", lambda t: spread.score_spread(t.random), "sd of the scores within a row"),
+    "OrderSD": Entry(
+        "stability", lambda t: spread.order_sd(t.random, exhaustive=t.exhaustive),
+        "sd of a candidate's score over rows", 0.0),
+    "RankSpread": Entry(
+        "stability", lambda t: spread.rank_spread(t.random, exhaustive=t.exhaustive),
+        "sd of a candidate's rank over rows", 0.0),
+    "Residual": Entry(
+        "stability", lambda t: spread.normalised_residual(t.random, exhaustive=t.exhaustive),
+        "order sd over within-row sd", 0.0),
+    "Overlap": Entry(
+        "decision", lambda t: decision.overlap(t.retained, exhaustive=t.exhaustive),
+        "Jaccard overlap of retained sets", 1.0, _T),
+    "OverlapNonEmpty": Entry(
+        "decision", lambda t: decision.overlap_without_empty(t.retained, exhaustive=t.exhaustive),
+        "overlap without pairs of empty sets", 1.0, _T),
+    "BothEmpty": Entry(
+        "decision", lambda t: decision.both_empty(t.retained, exhaustive=t.exhaustive),
+        "share of pairs of rows that retain nothing", None, _T),
+    "SetFlip": Entry(
+        "decision", lambda t: decision.set_flip(t.retained),
+        "ever retained, but not in every row", 0.0, _T),
+    "Retained": Entry(
+        "decision", lambda t: decision.retained_share(t.retained), "share retained", None, _T),
+    "Top1Flip": Entry("decision", _flip(decision.top1_flip), "the best changes", 0.0, _KIND),
+    "PairFlip": Entry("decision", _flip(decision.pair_flip), "(best, worst) changes", 0.0, _KIND),
+    "FirstSlot": Entry(
+        "decision", lambda t: decision.first_slot(t.random, t.placed("slots"), t.ties),
+        "the best stands in slot 0"),
+    "nDCG": Entry("quality", _ranking, "linear gain, as trec_eval", None, {}, "optional"),
+    "AP": Entry("quality", _ranking, "average precision", None, _REL, "optional"),
+    "RR": Entry("quality", _ranking, "reciprocal rank", None, _REL, "optional"),
+    "P": Entry("quality", _ranking, "precision at k", None, _REL, "required"),
+    "R": Entry("quality", _ranking, "recall at k", None, _REL, "required"),
+    "F1": Entry("quality", _set("F1"), "set-F1 of the retained", None, _SETS),
+    "SetP": Entry("quality", _set("SetP"), "precision of the retained", None, _SETS),
+    "SetR": Entry("quality", _set("SetR"), "recall of the retained", None, _SETS),
+}
+# fmt: on
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A measure with its options; prints as, and equals, what `parse` reads.
+
+    Attributes:
+        head: a key of MEASURES.
+        params: the options that differ from their defaults, in declared order.
+        cutoff: the k of `@k`, or None.
+    """
+
+    head: str
+    params: tuple[tuple[str, str | int | float], ...] = ()
+    cutoff: int | None = None
+
+    def __str__(self) -> str:
+        return written(self.head, self.params, self.cutoff)
+
+    @property
+    def entry(self) -> Entry:
+        """Its line in MEASURES."""
+        return MEASURES[self.head]
+
+    @property
+    def kind(self) -> Kind:
+        """What sort of number it is: stability, decision or quality."""
+        return self.entry.kind
+
+    @property
+    def needs_threshold(self) -> bool:
+        """Whether a threshold must be handed over."""
+        return "t" in self.entry.options and "t" not in dict(self.params)
+
+    def __call__(
+        self,
+        matrix: ScoreMatrix,
+        slate: Slate,
+        threshold: float | None = None,
+        *,
+        rows: Rows = "served",
+    ) -> float:
+        """Return the value of one slate; NaN where it is undefined.
+
+        Args:
+            matrix: the scores; stability and decisions read its random rows.
+            slate: the slate they are of.
+            threshold: for measures of retained sets; an option `t` overrides it.
+            rows: which rows quality is of: "served" (the canonical row) or
+                "shuffled" (mean over the random rows). Other kinds ignore it.
+
+        Raises:
+            UsageError: no threshold where one is needed, unknown `rows`, or a
+                matrix that does not fit the slate.
+        """
+        if rows not in ("served", "shuffled"):
+            raise UsageError(f"unknown rows {rows!r}; known are ['served', 'shuffled']")
+        if matrix.scores.shape[1] != len(slate):
+            raise UsageError(
+                f"{matrix.scores.shape[1]} columns of scores for the {len(slate)} candidates "
+                f"of slate {slate.id!r}"
+            )
+        options = {name: option.default for name, option in self.entry.options.items()}
+        options.update(self.params)
+        return self.entry.compute(Task(matrix, slate, threshold, rows, str(self), self.cutoff, options))
+
+
+def parse(text: str) -> Measure:
+    """Return the measure that a text names, e.g. "nDCG@10" or "Overlap(t=0.5)".
+
+    Raises:
+        UsageError: the text is no measure name, or head, option, value or
+            cutoff are unknown or wrong; the known ones are listed.
+    """
+    head, given, cutoff = split(text)
+    if head not in MEASURES:
+        raise UsageError(f"unknown measure {head!r} in {text!r}; known are {sorted(MEASURES)}")
+    entry = MEASURES[head]
+    if cutoff is None and entry.cutoff == "required":
+        raise UsageError(f"{head} needs a cutoff: write {head}@10")
+    if cutoff is not None and entry.cutoff == "none":
+        raise UsageError(f"{head} takes no cutoff, got {text!r}: write {head}")
+    if cutoff is None and head == "TopInstability":
+        cutoff = 10
+    return Measure(head, check_options(head, given, entry.options), cutoff)
+
+
+def between(
+    measure: Measure, matrix: ScoreMatrix, slate: Slate, threshold: float | None = None
+) -> float:
+    """Return a stability or decision measure of just the canonical and the repeat row.
+
+    The two rows show the same presentation, so what is left is the noise floor.
+
+    Args:
+        measure: a measure of rows; quality has no floor.
+        matrix: scores with a canonical and a repeat row.
+        slate: the slate they are of.
+        threshold: as in a call of the measure.
+
+    Returns:
+        The value; NaN where one of the two rows is missing or without scores.
+
+    Raises:
+        UsageError: the measure is one of quality, or its call is refused.
+    """
+    if measure.kind == "quality":
+        raise UsageError(
+            f"{measure} is a measure of quality; a noise floor is of stability or decisions"
+        )
+    rows = [row for kind in ("canonical", "repeat") for row in matrix.plan.rows(kind)[:1]]
+    random: RowKind = "random"
+    shown = tuple(matrix.plan.presentations[row] for row in rows)
+    both = ScoreMatrix(matrix.scores[rows], Plan(shown, (random,) * len(rows)))
+    if len(rows) < 2 or np.isnan(both.scores).all(axis=1).any():
+        return float("nan")
+    return measure(both, slate, threshold)
+
+
+def ranking_values(
+    measures: list[Measure], matrices: list[ScoreMatrix], slates: list[Slate], rows: Rows = "served"
+) -> dict[Measure, FloatArray]:
+    """Return ranking measures of many slates in one evaluation: much faster.
+
+    Args:
+        measures: of nDCG, AP, RR, P, R.
+        matrices: one per slate.
+        slates: the slates.
+        rows: as in a call of a measure.
+
+    Returns:
+        By measure, (slates,) the values that calls of it would give.
+
+    Raises:
+        UsageError: a measure that is not one of rankings.
+    """
+    for measure in measures:
+        if measure.entry.compute is not _ranking:
+            raise UsageError(f"{measure} is not a measure of rankings by grades")
+    judged = [m.canonical[None] if rows == "served" else m.random for m in matrices]
+    found = quality.ranking_quality([str(m) for m in measures], slates, judged)
+    return {m: np.array([_mean(values) for values in found[str(m)]]) for m in measures}

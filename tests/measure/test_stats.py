@@ -1,0 +1,78 @@
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from evenhand.errors import UsageError
+from evenhand.measure.stats import bootstrap_means, estimate
+from evenhand.types import Estimate
+
+NAN = float("nan")
+
+
+def test_equals_scipys_percentile_bootstrap():
+    values = np.random.default_rng(0).beta(2, 5, 80)
+    found = estimate(values, draws=20_000)
+    theirs = stats.bootstrap(
+        (values,), np.mean, n_resamples=20_000, method="percentile", rng=np.random.default_rng(1)
+    ).confidence_interval
+    # Two sets of draws: bounds differ by a few hundredths of the interval.
+    width = theirs.high - theirs.low
+    assert found.low == pytest.approx(theirs.low, abs=0.04 * width)
+    assert found.high == pytest.approx(theirs.high, abs=0.04 * width)
+    assert found.mean == pytest.approx(values.mean())
+
+
+def test_two_slates_by_hand():
+    # Means of two draws from {0, 1}: 0, .5, 1 with chances 1/4, 1/2, 1/4.
+    means = bootstrap_means([0.0, 1.0], draws=40_000)
+    shares = [float(np.mean(means == level)) for level in (0.0, 0.5, 1.0)]
+    assert shares == pytest.approx([0.25, 0.5, 0.25], abs=0.01)
+    assert estimate([0.0, 1.0], level=0.4).low == 0.5 == estimate([0.0, 1.0], level=0.4).high
+    assert (estimate([0.0, 1.0]).low, estimate([0.0, 1.0]).high) == (0.0, 1.0)
+
+
+def test_blocks_of_draws_are_all_there():
+    # 3,000 slates need 5 blocks for 3,000 draws; sd of a mean is sd / sqrt(3000).
+    values = np.random.default_rng(2).normal(size=3000)
+    means = bootstrap_means(values, draws=3000)
+    assert means.shape == (3000,)
+    assert means.std() == pytest.approx(values.std() / math.sqrt(3000), rel=0.1)
+
+
+def test_seed_decides():
+    values = np.random.default_rng(3).random(30)
+    assert estimate(values, seed=1) == estimate(values, seed=1)
+    assert estimate(values, seed=1) != estimate(values, seed=2)
+
+
+def test_undefined_values_are_counted_and_left_out():
+    values = [0.25, NAN, 0.75, NAN, NAN]
+    found = estimate(values)
+    assert (found.mean, found.n, found.undefined) == (0.5, 2, 3)
+    assert (found.low, found.high) == (estimate([0.25, 0.75]).low, estimate([0.25, 0.75]).high)
+
+
+def test_too_few_values_have_no_interval():
+    one = estimate([0.3, NAN])
+    assert (one.mean, one.n, one.undefined) == (0.3, 1, 1)
+    assert math.isnan(one.low)
+    assert math.isnan(one.high)
+    none = estimate([NAN, NAN])
+    assert math.isnan(none.mean)
+    assert (none.n, none.undefined) == (0, 2)
+    assert estimate([]).n == 0
+
+
+def test_equal_values_give_exactly_that():
+    assert estimate([0.1] * 10) == Estimate(0.1, 0.1, 0.1, 10, 0, 0.95)
+
+
+def test_wrong_use_is_refused():
+    with pytest.raises(UsageError, match=r"one value per slate, got shape \(1, 2\)"):
+        estimate([[1.0, 2.0]])
+    with pytest.raises(UsageError, match="got draws=0, level=0.95"):
+        estimate([1.0], draws=0)
+    with pytest.raises(UsageError, match="level=1"):
+        estimate([1.0], level=1)

@@ -1,0 +1,1 @@
+"""A study: score a run, learn from it, say what to be wary of."""

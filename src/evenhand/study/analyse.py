@@ -1,0 +1,215 @@
+"""From the records of a run to its analysis: two passes, a few slates in memory."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TypeVar
+
+import numpy as np
+
+from evenhand.decide.threshold import check_threshold, cross_fit
+from evenhand.errors import NothingMeasuredError
+from evenhand.measure.stats import estimate
+from evenhand.records import RunFolder
+from evenhand.study.analysis import Analysis, ThresholdFit
+from evenhand.study.curve import OverlapCurve
+from evenhand.study.decisions import decision_writer
+from evenhand.study.diagnose import Facts, diagnose
+from evenhand.study.measures import Values, choose, join, measure_batch
+from evenhand.study.summary import write_summary
+from evenhand.study.tally import Tally
+from evenhand.types import Estimate, FloatArray
+
+T = TypeVar("T")
+
+_BATCH = 32
+
+
+def analyse(
+    folder: RunFolder,
+    *,
+    measures: Sequence[str] | None = None,
+    threshold: float | None = None,
+    min_grade: int = 1,
+    seed: int = 0,
+    level: float = 0.95,
+    draws: int = 2000,
+    save: bool = True,
+) -> Analysis:
+    """Measure a finished run and write `decisions.parquet` and `summary.json` into it.
+
+    The records are read twice as a stream: once to count and to fit thresholds,
+    once to measure. Memory holds the canonical scores of all slates and a few
+    whole records.
+
+    Args:
+        folder: a finished run.
+        measures: measures beside the usual ones.
+        threshold: keep candidates at or above it; None = fitted (DESIGN 6.7).
+        min_grade: lowest grade that counts as relevant in the fit.
+        seed: of folds and bootstrap.
+        level: coverage of the intervals.
+        draws: bootstrap samples.
+        save: write the two files; a folder that cannot be written is left alone.
+
+    Raises:
+        ResumeError: the run is not finished, or a file is damaged.
+        NothingMeasuredError: no slate gives any defined value of stability.
+        UsageError: a measure is unknown, or the threshold is outside the scores.
+    """
+    chosen = choose(measures, min_grade)
+    tally = Tally(min_grade)
+    for record in folder.recorded():
+        tally.add(record)
+    _require_scores(tally)
+    fit, thresholds, reason = _fit(folder, tally, threshold, seed)
+    with contextlib.ExitStack() as stack:
+        writable = save and _writable(folder)
+        writer = stack.enter_context(decision_writer(folder.path if writable else None))
+        curve = OverlapCurve(*tally.score_range)
+        batches, at = [], 0
+        for records in _batched(folder.recorded(), _BATCH):
+            cuts = thresholds[at : at + len(records)]
+            batches.append(measure_batch(chosen, records, cuts))
+            writer.add(records, cuts)
+            for record in records:
+                curve.add(record.matrix.random, exhaustive=record.matrix.plan.exhaustive)
+            at += len(records)
+    values = join(batches)
+    _require_stability(values, tally)
+    estimates = _estimates(values, seed=seed, level=level, draws=draws)
+    analysis = _assemble(folder, tally, values, estimates, fit, thresholds, reason, curve)
+    if writable:
+        write_summary(folder.path, analysis)
+    return analysis
+
+
+def _batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    iterator = iter(items)
+    while batch := list(islice(iterator, size)):
+        yield batch
+
+
+def _writable(folder: RunFolder) -> bool:
+    return os.access(folder.path, os.W_OK)
+
+
+def _require_scores(tally: Tally) -> None:
+    if math.isnan(tally.score_range[0]):
+        raise NothingMeasuredError(_nothing(tally))
+
+
+def _require_stability(values: Values, tally: Tally) -> None:
+    if all(np.isnan(found).all() for found in values.stability.values()):
+        raise NothingMeasuredError(_nothing(tally))
+
+
+def _nothing(tally: Tally) -> str:
+    counts = tally.counts
+    if not counts["slates"]:
+        return "nothing was measured: the run has no slates. Check the input."
+    if counts["missing_scores"]:
+        said = "; ".join(tally.reasons) or "the scorer gave no reason"
+        return (
+            f"nothing was measured: {counts['missing_scores']} scores of {counts['slates']} slates are "
+            f"missing ({said}). Mend the scorer and run into a new folder."
+        )
+    return (
+        f"nothing was measured: {counts['empty_slates']} of {counts['slates']} slates are empty and "
+        f"{counts['single_candidate_slates']} have one candidate; agreement needs two candidates and "
+        "two random rows."
+    )
+
+
+def _fit(
+    folder: RunFolder, tally: Tally, threshold: float | None, seed: int
+) -> tuple[ThresholdFit, FloatArray, str]:
+    """Return how sets are cut, the threshold of each slate, and why the rule is not F1."""
+    revision = str(folder.settings.get("scorer", {}).get("revision", ""))
+    if threshold is not None:
+        fixed = check_threshold(threshold, tally.canonical)
+        thresholds = np.full(len(tally.slate_ids), fixed)
+        return ThresholdFit("fixed", (fixed,), None, revision), thresholds, ""
+    found = cross_fit(tally.slate_ids, tally.canonical, tally.relevance, seed)
+    min_grade = tally.min_grade if found.rule == "f1" else None
+    return ThresholdFit(found.rule, found.folds, min_grade, revision), found.thresholds, found.reason
+
+
+def _estimates(
+    values: Values, *, seed: int, level: float, draws: int
+) -> dict[str, dict[str, Estimate]]:
+    """Return the estimates of each part; floor and quality only where anything is defined."""
+
+    def of(part: Mapping[str, FloatArray]) -> dict[str, Estimate]:
+        return {name: estimate(v, seed=seed, level=level, draws=draws) for name, v in part.items()}
+
+    def known(part: Mapping[str, FloatArray]) -> Mapping[str, FloatArray]:
+        return part if any(not np.isnan(v).all() for v in part.values()) else {}
+
+    return {
+        "stability": of(values.stability),
+        "decisions": of(values.decisions),
+        "floor": of(known(values.floor)),
+        "served": of(known(values.served)),
+        "shuffled": of(known(values.shuffled)),
+    }
+
+
+def _assemble(
+    folder: RunFolder,
+    tally: Tally,
+    values: Values,
+    estimates: Mapping[str, Mapping[str, Estimate]],
+    fit: ThresholdFit,
+    thresholds: FloatArray,
+    reason: str,
+    curve: OverlapCurve,
+) -> Analysis:
+    settings = dict(folder.settings)
+    scorer = {**settings.pop("scorer", {}), "surface": settings.get("surface")}
+    facts = Facts(
+        scorer=scorer,
+        counts=tally.counts,
+        stability=estimates["stability"],
+        floor=estimates["floor"],
+        threshold=fit,
+        threshold_reason=reason,
+        repeat_difference=tally.repeat_difference,
+        random_difference=tally.random_difference,
+        label_mass=tally.label_mass,
+        low_mass_share=tally.low_mass_share,
+        reasons=tuple(tally.reasons),
+    )
+    return Analysis(
+        scorer=scorer,
+        settings=settings,
+        slate_ids=tuple(tally.slate_ids),
+        stability=estimates["stability"],
+        floor=estimates["floor"],
+        served=estimates["served"],
+        shuffled=estimates["shuffled"],
+        decisions=estimates["decisions"],
+        threshold=fit,
+        cost=tally.cost,
+        counts=dict(tally.counts),
+        findings=diagnose(facts),
+        per_slate=_per_slate(values, thresholds),
+        slot_curve=tally.slot_curve,
+        overlap_curve=curve.curve,
+    )
+
+
+def _per_slate(values: Values, thresholds: FloatArray) -> dict[str, FloatArray]:
+    """Return all per-slate values by name; those of other rows carry a suffix."""
+    return {
+        **values.stability,
+        **values.decisions,
+        **values.served,
+        **{f"{name}, shuffled": found for name, found in values.shuffled.items()},
+        **{f"{name}, floor": found for name, found in values.floor.items()},
+        "threshold": thresholds,
+    }

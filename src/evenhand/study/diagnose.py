@@ -1,0 +1,296 @@
+"""From the numbers of a run to what a reader must know before trusting them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from evenhand.study.analysis import Finding, ThresholdFit
+from evenhand.types import Estimate
+
+STEADY = 1e-6
+MOVED = 1e-4
+COLLAPSED = 0.02
+NEAR_RANDOM = 0.45
+LOW_MASS = 0.5
+FEW_SLATES = 10
+# Above this share, missing scores, low label mass or cut candidates shape the numbers.
+LARGE_SHARE = 0.1
+# A noise floor above this share of the instability explains much of it.
+COMPARABLE = 0.5
+
+_ORDER = {"error": 0, "warning": 1, "note": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The numbers that findings are made from.
+
+    Attributes:
+        scorer: name, scale, order_free. counts: as in `Analysis`.
+        stability, floor: estimates by measure name.
+        threshold: how retained sets were cut, or None. threshold_reason: why it
+            is not the F1 rule; empty when it is.
+        repeat_difference: largest |canonical - repeat| score; NaN = no repeat row.
+        random_difference: largest |canonical - random| score.
+        label_mass: mean probability of the grades; NaN = not known.
+        low_mass_share: share of scores whose label mass is under `LOW_MASS`.
+        reasons: a few of the failures.
+    """
+
+    scorer: Mapping[str, Any] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+    stability: Mapping[str, Estimate] = field(default_factory=dict)
+    floor: Mapping[str, Estimate] = field(default_factory=dict)
+    threshold: ThresholdFit | None = None
+    threshold_reason: str = ""
+    repeat_difference: float = math.nan
+    random_difference: float = math.nan
+    label_mass: float = math.nan
+    low_mass_share: float = math.nan
+    reasons: tuple[str, ...] = ()
+
+    def count(self, name: str) -> int:
+        """Return a count, 0 when it was not taken."""
+        return int(self.counts.get(name, 0))
+
+    def share(self, part: str, whole: str) -> float:
+        """Return one count over another, 0 when there is nothing to divide."""
+        return self.count(part) / self.count(whole) if self.count(whole) else 0.0
+
+
+def _mean(estimates: Mapping[str, Estimate], name: str) -> float:
+    return estimates[name].mean if name in estimates else math.nan
+
+
+def _unsteady(facts: Facts) -> Iterator[Finding]:
+    difference = facts.repeat_difference
+    if math.isnan(difference):
+        yield Finding(
+            "no_noise_floor",
+            "note",
+            "No presentation was scored twice, so instability cannot be told from noise. "
+            "Run with repeat=True.",
+        )
+        return
+    if difference <= STEADY:
+        return
+    floor, random = _mean(facts.floor, "tauPSI"), _mean(facts.stability, "tauPSI")
+    severity: Literal["note", "warning", "error"] = "note"
+    if floor > 0 or difference > MOVED:
+        severity = "warning"
+    if floor > 0 and floor >= COMPARABLE * random:
+        severity = "error"
+    yield Finding(
+        "unsteady",
+        severity,
+        f"The same presentation scored twice differs by up to {difference:.3g}: the scorer is "
+        "unsteady. "
+        f"Its noise floor is tau-PSI {floor:.4f} beside {random:.4f} over random presentations; "
+        "instability up to the floor is noise, not order. Look for a stale cache, sampling, or scores "
+        "that depend on the batch.",
+    )
+
+
+def _order_free(facts: Facts) -> Iterator[Finding]:
+    if not facts.scorer.get("order_free"):
+        return
+    difference = facts.random_difference
+    if difference > max(MOVED, 2 * _or_zero(facts.repeat_difference)):
+        yield Finding(
+            "not_order_free",
+            "error",
+            f"The scorer is declared order-free, but a presentation that was scored anew differs by "
+            f"{difference:.3g}. Its stability here is mostly reuse of one row and means nothing. "
+            "Declare order_free=False and run again.",
+        )
+    elif not math.isnan(facts.repeat_difference):
+        yield Finding(
+            "order_free",
+            "note",
+            "The scorer is declared order-free: each slate was scored once and the scores reused, so "
+            "its stability is 0 by construction. The repeat row and one other row were scored anew "
+            "and agree.",
+        )
+
+
+def _or_zero(value: float) -> float:
+    return 0.0 if math.isnan(value) else value
+
+
+def _collapse(facts: Facts) -> Iterator[Finding]:
+    spread = _mean(facts.stability, "ScoreSpread")
+    if facts.scorer.get("scale") == "unit" and spread < COLLAPSED:
+        yield Finding(
+            "collapse",
+            "warning",
+            f"Scores of a slate spread by only {spread:.4f} (sd within a row, on a scale of 0 to 1): a "
+            "scorer that says nearly the same of everything looks stable. Read quality and tied pairs "
+            "before stability.",
+        )
+    if degenerate := facts.count("degenerate_slates"):
+        yield Finding(
+            "degenerate",
+            "warning",
+            f"{degenerate} of {facts.count('slates')} slates have equal scores for all candidates "
+            "in every "
+            "row: they count as stable and rank nothing. Check the scorer on them.",
+        )
+
+
+def _near_random(facts: Facts) -> Iterator[Finding]:
+    tau = facts.stability.get("tauPSI")
+    if tau is None or math.isnan(tau.mean):
+        return
+    high = tau.mean if math.isnan(tau.high) else tau.high
+    if high < NEAR_RANDOM:
+        return
+    interval = "" if math.isnan(tau.high) else f" [{tau.low:.3f}, {tau.high:.3f}]"
+    yield Finding(
+        "near_random",
+        "warning",
+        f"tau-PSI is {tau.mean:.3f}{interval}, near 0.5: order decides more than content. The scorer "
+        "ranks at random with respect to presentation; its decisions cannot be relied on. Use another "
+        "scorer, smaller windows, or train it.",
+    )
+
+
+def _label_mass(facts: Facts) -> Iterator[Finding]:
+    mass, share = facts.label_mass, facts.low_mass_share
+    if math.isnan(mass) or (mass >= LOW_MASS and share <= LARGE_SHARE):
+        return
+    yield Finding(
+        "low_label_mass",
+        "warning",
+        f"The grades hold {mass:.2f} of the probability on average, and under {LOW_MASS} for "
+        f"{100 * share:.0f}% of the scores: the model would rather say something else, so scores "
+        "rest on "
+        "small differences. Try another answer form, chat template or model.",
+    )
+
+
+def _missing(facts: Facts) -> Iterator[Finding]:
+    missing, failed = facts.count("missing_scores"), facts.count("failed_rows")
+    every = facts.count("scores")
+    if missing:
+        share = missing / every if every else 1.0
+        yield Finding(
+            "missing_scores",
+            "error" if share > LARGE_SHARE else "warning",
+            f"{missing} scores are missing ({100 * share:.1f}% of {every}); they are left out and "
+            "counted, "
+            "never 0. Find out why before comparing scorers.",
+        )
+    if failed:
+        said = "; ".join(reason[:200] for reason in facts.reasons)
+        yield Finding(
+            "failures",
+            "warning",
+            f"{failed} of {facts.count('rows')} rows failed or hold missing scores: {said}. Mend "
+            "the cause "
+            "and run into a new folder.",
+        )
+
+
+def _texts(facts: Facts) -> Iterator[Finding]:
+    if cut := facts.count("truncated_tokens"):
+        candidates = facts.count("truncated_candidates")
+        large = facts.share("truncated_candidates", "candidates") > LARGE_SHARE
+        yield Finding(
+            "truncated",
+            "warning" if large else "note",
+            f"{cut} tokens were cut from {candidates} of {facts.count('candidates')} candidates; "
+            "the scorer "
+            "did not see them. Use a longer context or smaller windows where they matter.",
+        )
+    if escaped := facts.count("escaped_places"):
+        yield Finding(
+            "escaped",
+            "note",
+            f"{escaped} places in candidate texts look like markers, answer lines or special "
+            "tokens; they "
+            "were escaped, so that no slot moves.",
+        )
+    if empty := facts.count("empty_texts"):
+        yield Finding(
+            "empty_texts",
+            "note",
+            f"{empty} candidates have no text; they are scored and counted. Check the collection.",
+        )
+    if equal := facts.count("equal_texts"):
+        yield Finding(
+            "equal_texts",
+            "note",
+            f"{equal} candidates repeat the text of another one in their slate. They are told apart "
+            "by id; "
+            "swaps among them are swaps of the scorer.",
+        )
+
+
+def _size(facts: Facts) -> Iterator[Finding]:
+    tau = facts.stability.get("tauPSI")
+    measured = tau.n if tau is not None else facts.count("slates")
+    if measured < FEW_SLATES:
+        yield Finding(
+            "few_slates",
+            "warning",
+            f"Only {measured} slates have a value: intervals over so few are unreliable. Use "
+            f"{FEW_SLATES} "
+            "or more to compare scorers.",
+        )
+    if tau is not None and tau.undefined:
+        yield Finding(
+            "undefined",
+            "note",
+            f"{tau.undefined} of {tau.n + tau.undefined} slates have no stability (fewer than two "
+            "scored "
+            "candidates or rows); they are left out and counted.",
+        )
+    if exhaustive := facts.count("exhaustive_slates"):
+        yield Finding(
+            "exhaustive",
+            "note",
+            f"{exhaustive} slates are so small that all their presentations were shown, each once; "
+            "means "
+            "over pairs of rows then include each row with itself.",
+        )
+
+
+def _threshold(facts: Facts) -> Iterator[Finding]:
+    if facts.threshold is None or facts.threshold.rule != "quantile":
+        return
+    yield Finding(
+        "threshold_by_quantile",
+        "note",
+        "The threshold is the 80% quantile of the scores, because "
+        f"{facts.threshold_reason or 'no slate has grades'}: "
+        "retained sets show agreement, not usefulness. Give grades or a threshold of your own.",
+    )
+
+
+RULES: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
+    _unsteady,
+    _order_free,
+    _near_random,
+    _collapse,
+    _label_mass,
+    _missing,
+    _size,
+    _threshold,
+    _texts,
+)
+
+
+def diagnose(facts: Facts) -> tuple[Finding, ...]:
+    """Return what is to be known about a run, the gravest first.
+
+    Args:
+        facts: the numbers.
+
+    Returns:
+        One finding per thing seen; () when there is nothing to say.
+    """
+    found = [finding for rule in RULES for finding in rule(facts)]
+    return tuple(sorted(found, key=lambda finding: _ORDER[finding.severity]))

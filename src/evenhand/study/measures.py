@@ -1,0 +1,164 @@
+"""The measures of a study, and their values slate by slate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from evenhand.errors import UsageError
+from evenhand.measure.registry import Measure, between, parse, ranking_values
+from evenhand.measure.task import Rows
+from evenhand.records import Recorded
+from evenhand.types import FloatArray
+
+# The F1 of retained sets comes on top, at the grade that thresholds are fitted for.
+USUAL: tuple[str, ...] = (
+    "tauPSI",
+    "tauPSI(ties='strict')",
+    "TiedPairs",
+    "ExactTies",
+    "TopInstability@10",
+    "ScoreSpread",
+    "RankSpread",
+    "Residual",
+    "Overlap",
+    "OverlapNonEmpty",
+    "BothEmpty",
+    "SetFlip",
+    "Retained",
+    "Top1Flip",
+    "PairFlip",
+    "PairFlip(kind='modal')",
+    "FirstSlot",
+    "nDCG@10",
+    "nDCG@1",
+    "AP",
+    "RR",
+)
+
+_RANKING = ("nDCG", "AP", "RR", "P", "R")
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The measures of a study by what they are about.
+
+    Attributes:
+        stability, decisions: of the random rows. floored: those of them that say
+            how far two rows agree, and so have a noise floor.
+        ranking: quality of the ranking. sets: quality of the retained set.
+    """
+
+    stability: tuple[Measure, ...]
+    decisions: tuple[Measure, ...]
+    floored: tuple[Measure, ...]
+    ranking: tuple[Measure, ...]
+    sets: tuple[Measure, ...]
+
+    @property
+    def quality(self) -> tuple[Measure, ...]:
+        """All measures of quality."""
+        return self.ranking + self.sets
+
+
+def choose(names: Sequence[str] | None = None, min_grade: int = 1) -> Chosen:
+    """Return the usual measures and those asked for besides.
+
+    Args:
+        names: further measures, in the grammar of `measure.registry`.
+        min_grade: lowest grade that counts as relevant in the F1 of retained sets.
+
+    Raises:
+        UsageError: a name is no measure; the known ones are listed.
+    """
+    if isinstance(names, str):
+        raise UsageError(f"measures must be a list of names, got the string {names!r}")
+    wanted = (*USUAL, f"F1(rel={min_grade})", *(names or ()))
+    every = list(dict.fromkeys(parse(name) for name in wanted))
+    stability = tuple(one for one in every if one.kind == "stability")
+    decisions = tuple(one for one in every if one.kind == "decision")
+    quality = [one for one in every if one.kind == "quality"]
+    return Chosen(
+        stability,
+        decisions,
+        tuple(one for one in stability + decisions if one.entry.stable is not None),
+        tuple(one for one in quality if one.head in _RANKING),
+        tuple(one for one in quality if one.head not in _RANKING),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Values by measure name, one per slate in slate order; NaN = undefined."""
+
+    stability: dict[str, FloatArray]
+    decisions: dict[str, FloatArray]
+    floor: dict[str, FloatArray]
+    served: dict[str, FloatArray]
+    shuffled: dict[str, FloatArray]
+
+
+def measure_batch(chosen: Chosen, records: Sequence[Recorded], thresholds: FloatArray) -> Values:
+    """Return all values of some slates.
+
+    Args:
+        chosen: the measures.
+        records: of the slates.
+        thresholds: (slates,) the threshold of each.
+    """
+    return Values(
+        _by_slate(chosen.stability, records, thresholds),
+        _by_slate(chosen.decisions, records, thresholds),
+        {
+            str(one): np.array(
+                [
+                    between(one, record.matrix, record.slate, threshold)
+                    for record, threshold in zip(records, thresholds, strict=True)
+                ]
+            )
+            for one in chosen.floored
+        },
+        _quality(chosen, records, thresholds, "served"),
+        _quality(chosen, records, thresholds, "shuffled"),
+    )
+
+
+def _by_slate(
+    measures: Iterable[Measure],
+    records: Sequence[Recorded],
+    thresholds: FloatArray,
+    rows: Rows = "served",
+) -> dict[str, FloatArray]:
+    return {
+        str(one): np.array(
+            [
+                one(record.matrix, record.slate, threshold, rows=rows)
+                for record, threshold in zip(records, thresholds, strict=True)
+            ]
+        )
+        for one in measures
+    }
+
+
+def _quality(
+    chosen: Chosen, records: Sequence[Recorded], thresholds: FloatArray, rows: Rows
+) -> dict[str, FloatArray]:
+    matrices = [record.matrix for record in records]
+    slates = [record.slate for record in records]
+    ranking = ranking_values(list(chosen.ranking), matrices, slates, rows)
+    found = {str(one): values for one, values in ranking.items()}
+    return {**found, **_by_slate(chosen.sets, records, thresholds, rows)}
+
+
+def join(batches: Sequence[Values]) -> Values:
+    """Return the values of all batches, one after the other."""
+
+    def joined(part: str) -> dict[str, FloatArray]:
+        first: dict[str, FloatArray] = getattr(batches[0], part)
+        return {
+            name: np.concatenate([getattr(batch, part)[name] for batch in batches]) for name in first
+        }
+
+    return Values(*(joined(name) for name in ("stability", "decisions", "floor", "served", "shuffled")))

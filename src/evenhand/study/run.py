@@ -1,0 +1,265 @@
+"""Scoring a study: every slate in every presentation of a design, kept on disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from evenhand.errors import UsageError
+from evenhand.records import RunFolder
+from evenhand.study.ask import ask
+from evenhand.types import Plan, Scored, Scorer, Shown, Slate, Surface
+
+Progress = Callable[[int, int], None]
+
+# What a scorer may tell beside the protocol, as its own attribute or in its `options`.
+_OPTIONAL = ("dtype", "max_candidate_tokens", "context")
+
+# Beyond this share of its size a score has moved; below it is float noise.
+_MOVED = 1e-4
+
+
+class StudyDesign(Protocol):
+    """A design as a study records it: its draws and the settings that make them."""
+
+    @property
+    def name(self) -> str:
+        """Name of the design."""
+        ...
+
+    @property
+    def channels(self) -> frozenset[str]:
+        """The channels it lets vary."""
+        ...
+
+    @property
+    def rows(self) -> int:
+        """M, random rows."""
+        ...
+
+    @property
+    def width(self) -> int | None:
+        """B, or None for the whole slate."""
+        ...
+
+    @property
+    def rule(self) -> str:
+        """Window rule."""
+        ...
+
+    @property
+    def seed(self) -> int:
+        """Seed of the random rows."""
+        ...
+
+    @property
+    def surface(self) -> Surface:
+        """Surface of every row."""
+        ...
+
+    @property
+    def repeat(self) -> bool:
+        """Whether the canonical presentation is scored twice."""
+        ...
+
+    def draw(self, slate: Slate) -> Plan:
+        """Return the plan of one slate."""
+        ...
+
+
+def describe(scorer: Scorer) -> dict[str, Any]:
+    """Return what identifies a scorer in records: plain values by name."""
+    known: dict[str, Any] = {
+        "name": scorer.name,
+        "revision": scorer.revision,
+        "scale": scorer.scale,
+        "order_free": scorer.order_free,
+        "channels": sorted(scorer.channels),
+        "max_window": scorer.max_window,
+    }
+    for name in _OPTIONAL:
+        value = getattr(scorer, name, getattr(getattr(scorer, "options", None), name, None))
+        if value is not None:
+            known[name] = value if isinstance(value, (bool, int, float)) else str(value)
+    return known
+
+
+def study_settings(
+    scorer: Scorer, design: StudyDesign, extra: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return all settings of a study that could move a score; a resumed run must repeat them.
+
+    Raises:
+        UsageError: an extra setting has the name of another one.
+    """
+    settings: dict[str, Any] = {
+        "scorer": describe(scorer),
+        "design": design.name,
+        "channels": sorted(design.channels),
+        "rows": design.rows,
+        "width": design.width,
+        "rule": design.rule,
+        "seed": design.seed,
+        "repeat": design.repeat,
+        "surface": design.surface,
+    }
+    taken = sorted(settings.keys() & (extra or {}).keys())
+    if taken:
+        raise UsageError(f"settings_extra repeats {taken}, which the study sets itself")
+    return {**settings, **(extra or {})}
+
+
+def check_fit(scorer: Scorer, design: StudyDesign) -> None:
+    """Refuse a design that the scorer cannot show.
+
+    Raises:
+        UsageError: a channel that the scorer does not honour, or too wide a window.
+    """
+    # An order-free scorer may honour none: nothing that varies reaches its scores.
+    ignored = sorted(design.channels - scorer.channels)
+    if ignored and not scorer.order_free:
+        raise UsageError(
+            f"design {design.name!r} varies {', '.join(ignored)}, which {scorer.name} does not honour; "
+            f"it honours {', '.join(sorted(scorer.channels)) or 'none'}. Choose another design."
+        )
+    if scorer.max_window is not None and (design.width or 0) > scorer.max_window:
+        raise UsageError(
+            f"windows of {design.width} candidates, but {scorer.name} takes at most "
+            f"{scorer.max_window}; choose a width up to {scorer.max_window}"
+        )
+
+
+def run_study(
+    scorer: Scorer,
+    slates: Iterable[Slate],
+    design: StudyDesign,
+    out: str | os.PathLike[str],
+    *,
+    part_size: int = 16,
+    progress: Progress | None = None,
+    settings_extra: Mapping[str, Any] | None = None,
+) -> RunFolder:
+    """Score every slate in every presentation of a design; resume what is in `out`.
+
+    Slates are read as a stream and scored part by part. The repeat rows of a part
+    go to the scorer in a second call and in reverse order, so that they fall in
+    other batches than the canonical ones. An order-free scorer is asked once per
+    slate, and once more for the repeat row.
+
+    Args:
+        scorer: what is studied.
+        slates: the input, ids unique.
+        design: what to draw.
+        out: folder of the run.
+        part_size: slates scored between two writes to disk.
+        progress: called with (slates done, slates in all).
+        settings_extra: further settings to record and compare.
+
+    Returns:
+        The finished run, open for reading.
+
+    Raises:
+        UsageError: the scorer cannot show the design.
+        ResumeError: `out` holds another run, a damaged one, or is in use.
+        ScorerError: the scorer failed or gave something that is no scores.
+    """
+    check_fit(scorer, design)
+    settings = study_settings(scorer, design, settings_extra)
+    checked = _fitting(slates, scorer, design)
+    with RunFolder.begin(out, settings, checked, part_size) as folder:
+        pending = folder.pending()
+        done = folder.n_slates - sum(len(folder.part_slates(index)) for index in pending)
+        if progress is not None:
+            progress(done, folder.n_slates)
+        for index in pending:
+            part = folder.part_slates(index)
+            plans = [design.draw(slate) for slate in part]
+            folder.write_part(index, score_part(scorer, part, plans, verify=index == 0))
+            done += len(part)
+            if progress is not None:
+                progress(done, folder.n_slates)
+        folder.merge()
+        return folder
+
+
+def _fitting(slates: Iterable[Slate], scorer: Scorer, design: StudyDesign) -> Iterator[Slate]:
+    """Pass slates on; refuse the one whose only window would be too wide."""
+    for slate in slates:
+        limit = scorer.max_window
+        if (
+            limit is not None
+            and design.width is None
+            and isinstance(slate, Slate)
+            and len(slate) > limit
+        ):
+            raise UsageError(
+                f"slate {slate.id!r} has {len(slate)} candidates and no width is set, but "
+                f"{scorer.name} takes at most {limit} in a window; set a width up to {limit}"
+            )
+        yield slate
+
+
+def score_part(
+    scorer: Scorer, slates: Sequence[Slate], plans: Sequence[Plan], *, verify: bool = False
+) -> list[tuple[Slate, Plan, list[Scored]]]:
+    """Score some slates in all rows of their plans.
+
+    Args:
+        scorer: what is asked.
+        slates: some slates, ids unique.
+        plans: the plan of each.
+        verify: check the word of an order-free scorer: one random row of the first
+            slate with two candidates is scored as well, and kept where it differs.
+
+    Returns:
+        (slate, plan, one Scored per row) in the given order.
+
+    Raises:
+        ScorerError: the scorer failed or gave something that is no scores.
+    """
+    shown = [list(plan.shown(slate)) for slate, plan in zip(slates, plans, strict=True)]
+    first = [one for rows in shown for one in rows if _asked_first(scorer, one)]
+    second = [one for rows in reversed(shown) for one in reversed(rows) if one.kind == "repeat"]
+    probe = _probe(shown) if scorer.order_free and verify else []
+    found = dict(zip(map(_key, first), ask(scorer, first), strict=True))
+    found |= dict(zip(map(_key, [*second, *probe]), ask(scorer, [*second, *probe]), strict=True))
+    for one in probe:
+        if not _moved(found[_key(one)], found[one.slate.id, 0]):
+            del found[_key(one)]
+    return [
+        (slate, plan, [found.get(_key(one)) or _reused(found[slate.id, 0]) for one in rows])
+        for slate, plan, rows in zip(slates, plans, shown, strict=True)
+    ]
+
+
+def _key(shown: Shown) -> tuple[str, int]:
+    return shown.slate.id, shown.row
+
+
+def _asked_first(scorer: Scorer, shown: Shown) -> bool:
+    if scorer.order_free:
+        return shown.row == 0
+    return shown.kind != "repeat"
+
+
+def _probe(shown: Sequence[Sequence[Shown]]) -> list[Shown]:
+    """Return the last random row of the first slate that could show a difference."""
+    for rows in shown:
+        random = [one for one in rows if one.kind == "random" and one.row > 0 and len(one.slate) > 1]
+        if random:
+            return random[-1:]
+    return []
+
+
+def _moved(scored: Scored, reference: Scored) -> bool:
+    a, b = scored.scores, reference.scores
+    known = ~(np.isnan(a) | np.isnan(b))
+    return bool(np.any(np.abs(a - b)[known] > _MOVED * np.maximum(1, np.abs(b[known]))))
+
+
+def _reused(scored: Scored) -> Scored:
+    return replace(scored, prompts=0, tokens=0)

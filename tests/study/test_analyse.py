@@ -1,0 +1,253 @@
+"""Whole runs with known answers, and the cases of scorers that misbehave."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from evenhand.errors import NothingMeasuredError, ResumeError, UsageError
+from evenhand.present.design import design
+from evenhand.records import RunFolder
+from evenhand.score.function import scorer
+from evenhand.score.toy import Toy
+from evenhand.study.analyse import analyse
+from evenhand.study.run import run_study
+from evenhand.study.summary import analysis_from_dict, analysis_to_dict
+from evenhand.study.verdict import Verdict, verdict
+from evenhand.types import Candidate, Scored, Slate
+
+GRADES = dict(zip("ABCDEF", (3, 3, 2, 2, 1, 0), strict=True))
+ORDER_1 = [0.83, 0.80, 0.52, 0.48, 0.29, 0.08]
+ORDER_2 = [0.81, 0.78, 0.49, 0.51, 0.30, 0.07]
+
+
+def slates(count=12, n=6):
+    return [
+        Slate(
+            f"s{i}",
+            f"query {i}",
+            tuple(Candidate(f"c{j}", f"text {i} {j}") for j in range(n)),
+            {f"c{i % n}": 2},
+        )
+        for i in range(count)
+    ]
+
+
+def study(tmp_path, given, items=None, **settings):
+    return run_study(given, slates() if items is None else items, design(**settings), tmp_path / "run")
+
+
+def codes(analysis):
+    return {finding.code: finding.severity for finding in analysis.findings}
+
+
+def test_the_worked_example(kit, tmp_path):
+    slate = kit.slate("q", "ABCDEF", GRADES)
+    plan = kit.plan([(0, 1, 2, 3, 4, 5), (5, 4, 3, 2, 1, 0)])
+    folder = kit.run(tmp_path / "run", [(slate, plan, [ORDER_1, ORDER_1, ORDER_2, ORDER_1])])
+    found = analyse(folder, threshold=0.5)
+    # One swap of C and D in 15 pairs; sets {A, B, C} and {A, B, D}: 2 of 4.
+    assert found.stability["tauPSI"].mean == pytest.approx(1 / 15)
+    assert found.decisions["Overlap"].mean == 0.5
+    assert found.served["nDCG@10"].mean == found.shuffled["nDCG@10"].mean == 1
+    # F1 of {A, B, C} against the five relevant: 2 * 3 / (3 + 5).
+    assert found.served["F1"].mean == pytest.approx(0.75)
+    assert found.floor["tauPSI"].mean == 0
+    assert found.floor["Overlap"].mean == 1
+    assert found.threshold.rule == "fixed"
+    assert found.per_slate["threshold"].tolist() == [0.5]
+    assert (found.cost.prompts_per_slate, found.cost.tokens_per_slate) == (1, 10)
+    assert found.slate_ids == ("q",)
+    decided = pq.read_table(folder.path / "decisions.parquet").to_pylist()
+    assert [one["retained"] for one in decided if one["consumer"] == "threshold"][1:3] == [
+        ["A", "B", "C"],
+        ["A", "B", "D"],
+    ]
+
+
+def test_c5_scores_by_received_place(kit, tmp_path):
+    orders = [tuple((i + shift) % 4 for i in range(4)) for shift in range(4)]
+    plan = kit.plan(orders)
+    rows = [1 - shown.positions() / 4 for shown in plan.presentations]
+    folder = kit.run(tmp_path / "run", [(kit.slate(), plan, rows)])
+    found = analyse(folder, threshold=0.5)
+    # Over the 6 distinct pairs: 4 at shift 1 or 3 with 3 of 6 pairs swapped, 2 at shift 2 with 4 of 6.
+    assert found.stability["tauPSI"].mean == pytest.approx((4 * 3 + 2 * 4) / 6 / 6)
+    assert found.decisions["Overlap"].mean == pytest.approx(0.5)
+    assert found.decisions["FirstSlot"].mean == 1
+    np.testing.assert_allclose(found.slot_curve.y["score"], [1, 0.75, 0.5, 0.25])
+    assert "near_random" in codes(found)
+
+
+def test_c1_a_stale_cache_is_unsteady(tmp_path):
+    class Stale(Toy):
+        """Scores by place; from the second call on, scores of the first call's reversed order."""
+
+        calls = 0
+
+        def score(self, shown):
+            type(self).calls += 1
+            results = super().score(shown)
+            return (
+                results if self.calls == 1 else [Scored(one.scores[::-1], prompts=1) for one in results]
+            )
+
+    found = analyse(study(tmp_path, Stale(relevance="position"), rows=4))
+    assert codes(found)["unsteady"] == "error"
+    # The canonical row against its reverse.
+    assert found.floor["tauPSI"].mean == 1
+    assert verdict(found) is Verdict.MEASURED
+    assert verdict(found, strict=True) is Verdict.INCONCLUSIVE
+
+
+def test_c20_constant_scores_are_degenerate_not_unstable(tmp_path):
+    folder = study(
+        tmp_path, scorer(lambda query, texts: [0.5] * len(texts), scale="unit"), slates(1, 4), rows=4
+    )
+    found = analyse(folder)
+    assert found.stability["tauPSI"].mean == 0
+    assert found.counts["degenerate_slates"] == 1
+    assert codes(found)["degenerate"] == "warning"
+    assert codes(found)["collapse"] == "warning"
+    assert found.overlap_curve.x.tolist() == [0.5]
+
+
+def test_c31_one_value_says_how_a_run_ended(tmp_path):
+    def fails_on(*queries):
+        def f(query, texts):
+            if query in queries:
+                raise TimeoutError("no answer")
+            return [len(text) + int(text[-1]) for text in texts]
+
+        return scorer(f, name="flaky", revision=str(len(queries)))
+
+    whole = analyse(run_study(fails_on(), slates(), design(rows=3), tmp_path / "0"))
+    assert verdict(whole) is Verdict.MEASURED
+    part = analyse(run_study(fails_on("query 3"), slates(), design(rows=3), tmp_path / "1"))
+    assert verdict(part).exit_code == 7
+    # One slate of 6 candidates in 5 rows.
+    assert (part.counts["failed_rows"], part.counts["missing_scores"]) == (5, 30)
+    assert (part.stability["tauPSI"].n, part.stability["tauPSI"].undefined) == (11, 1)
+    assert "no answer" in next(one.message for one in part.findings if one.code == "failures")
+    every = [slate.query for slate in slates()]
+    with pytest.raises(
+        NothingMeasuredError, match=r"360 scores of 12 slates are missing .*no answer"
+    ) as caught:
+        analyse(run_study(fails_on(*every), slates(), design(rows=3), tmp_path / "12"))
+    assert caught.value.exit_code == 5
+
+
+def test_missing_scores_are_never_zero(kit, tmp_path):
+    nan = math.nan
+    plan = kit.plan([(1, 0, 2), (2, 1, 0)])
+    rows = [[0.9, nan, 0.1], [0.9, nan, 0.1], [0.8, 0.5, 0.2], [0.9, nan, 0.1]]
+    found = analyse(
+        kit.run(tmp_path / "run", [(kit.slate("s", "abc", {"a": 1}), plan, rows)]), threshold=0.1
+    )
+    # b is left out of the one pair of rows: {a, c} in both.
+    assert found.stability["tauPSI"].mean == 0
+    assert found.decisions["Overlap"].mean == 1
+    assert found.counts["missing_scores"] == 3
+
+
+@pytest.mark.parametrize(
+    ("items", "says"),
+    [
+        ([], "the run has no slates"),
+        ([Slate("e", "q", ())], "1 of 1 slates are empty"),
+        ([Slate("e", "q", (Candidate("a", "t"),))], "1 have one candidate"),
+    ],
+)
+def test_nothing_measured(tmp_path, items, says):
+    with pytest.raises(NothingMeasuredError, match=says):
+        analyse(study(tmp_path, Toy(), items))
+
+
+def test_small_slates_are_kept_and_counted(tmp_path):
+    small = [Slate(f"n{n}", "q", tuple(Candidate(f"c{j}", "t") for j in range(n))) for n in range(4)]
+    found = analyse(study(tmp_path, Toy(relevance="position"), small))
+    # All 2 and 6 orders of two and three candidates: a position-only scorer is at .5 over all pairs.
+    np.testing.assert_allclose(found.per_slate["tauPSI"], [np.nan, np.nan, 0.5, 0.5])
+    assert (found.counts["empty_slates"], found.counts["single_candidate_slates"]) == (1, 1)
+    assert found.counts["exhaustive_slates"] == 2
+    assert codes(found)["exhaustive"] == "note"
+
+
+def test_an_order_free_scorer_is_perfectly_stable_and_verified(tmp_path):
+    found = analyse(study(tmp_path, Toy()))
+    assert found.stability["tauPSI"].mean == 0
+    assert found.decisions["Overlap"].mean == 1
+    assert codes(found) == {"order_free": "note"}
+    # One presentation is one prompt, although nine rows of ten were reused.
+    assert found.cost.prompts_per_slate == 1
+
+
+def test_a_false_promise_of_order_freedom_is_an_error(tmp_path):
+    def place(query, texts):
+        return [-i for i in range(len(texts))]
+
+    found = analyse(study(tmp_path, scorer(place, name="place", revision="1", order_free=True)))
+    assert codes(found)["not_order_free"] == "error"
+
+
+def test_thresholds_are_cross_fitted_with_grades_and_a_quantile_without(kit, tmp_path):
+    graded = analyse(study(tmp_path, Toy(slot_bias=0.1)))
+    assert graded.threshold.rule == "f1"
+    assert graded.threshold.revision == Toy(slot_bias=0.1).revision
+    assert set(graded.per_slate["threshold"]) == set(graded.threshold.folds)
+    bare = [Slate(one.id, one.query, one.candidates) for one in slates(1, 6)]
+    folder = run_study(Toy(relevance="position"), bare, design(rows=3), tmp_path / "bare")
+    found = analyse(folder)
+    # Canonical scores 1, 5/6, .. 1/6: the 80% quantile lies at place .8 * 5 = 4 of the rising order.
+    assert found.threshold.rule == "quantile"
+    assert found.threshold.folds == (pytest.approx(5 / 6),)
+    assert codes(found)["threshold_by_quantile"] == "note"
+    assert found.served == {}
+
+
+def test_a_threshold_outside_the_scores_is_refused(tmp_path):
+    with pytest.raises(UsageError, match="outside the observed scores"):
+        analyse(study(tmp_path, Toy(slot_bias=0.1)), threshold=5.0)
+
+
+def test_an_unfinished_run_is_refused(kit, tmp_path):
+    with RunFolder.begin(tmp_path, {"rows": 2}, [kit.slate()], 2):
+        pass
+    with pytest.raises(ResumeError, match="not finished"):
+        analyse(RunFolder.open(tmp_path))
+
+
+def test_the_summary_reads_back_and_the_run_is_left_as_it_was(tmp_path):
+    folder = study(tmp_path, Toy(slot_bias=0.3), [*slates(), Slate("e", "q", ())])
+    scores = (folder.path / "scores.parquet").read_bytes()
+    found = analyse(folder)
+    stored = json.loads((folder.path / "summary.json").read_text())
+    assert stored["per_slate"]["tauPSI"][-1] is None
+    assert stored == analysis_to_dict(found) == analysis_to_dict(analysis_from_dict(stored))
+    assert (folder.path / "scores.parquet").read_bytes() == scores
+    # Analysed again, resumed and analysed again: the same.
+    study(tmp_path, Toy(slot_bias=0.3), [*slates(), Slate("e", "q", ())])
+    assert analysis_to_dict(analyse(RunFolder.open(folder.path))) == stored
+
+
+def test_nothing_is_written_when_not_wanted(tmp_path):
+    folder = study(tmp_path, Toy(slot_bias=0.3))
+    before = set(os.listdir(folder.path))
+    analyse(folder, save=False)
+    assert set(os.listdir(folder.path)) == before
+
+
+def test_slates_beyond_one_batch_keep_their_order(tmp_path):
+    items = slates(70, 3)
+    found = analyse(study(tmp_path, Toy(slot_bias=0.9), items, rows=2))
+    alone = analyse(
+        run_study(Toy(slot_bias=0.9), items[66:67], design(rows=2), tmp_path / "one"), threshold=0.1
+    )
+    assert found.slate_ids[66] == "s66"
+    assert len(found.per_slate["tauPSI"]) == 70
+    assert found.per_slate["tauPSI"][66] == alone.per_slate["tauPSI"][0]

@@ -17,8 +17,14 @@ def test_generator_is_the_stated_function():
 
 
 def test_every_argument_counts():
-    streams = [generator(*args).random() for args in ((0, "q", "a", 0), (1, "q", "a", 0), (0, "r", "a", 0),
-                                                      (0, "q", "b", 0), (0, "q", "a", 1))]  # fmt: skip
+    arguments = [
+        (0, "q", "a", 0),
+        (1, "q", "a", 0),
+        (0, "r", "a", 0),
+        (0, "q", "b", 0),
+        (0, "q", "a", 1),
+    ]
+    streams = [generator(*each).random() for each in arguments]
     assert len(set(streams)) == 5
 
 

@@ -36,7 +36,7 @@ def test_branches_see_the_shared_part_and_themselves():
 
 
 def test_sliding_window_counts_positions_not_places():
-    # window 2: a token sees itself and the position before it; branch 2 stands right after the shared part
+    # window 2: a token sees itself and the position before it; branch 2 follows the shared part
     assert visible([[0, 0, 1, 1, 2]], [[0, 1, 2, 3, 2]], 5, sliding=2) == [
         [1, 0, 0, 0, 0],
         [1, 1, 0, 0, 0],

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-import evenhand
+from evenhand import __version__
 from evenhand.errors import ResumeError, UsageError
 from evenhand.records.files import write_whole
 
@@ -59,7 +59,7 @@ def versions() -> dict[str, str]:
 
     torch and transformers are named only when the process has loaded them.
     """
-    found = {"evenhand": evenhand.__version__, "python": platform.python_version()}
+    found = {"evenhand": __version__, "python": platform.python_version()}
     for module in ("numpy", "pyarrow", "torch", "transformers"):
         if module in sys.modules:
             try:

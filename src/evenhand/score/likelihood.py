@@ -85,9 +85,9 @@ class LikelihoodScorer:
         self._tokens = TokenizerTokens(loaded.tokenizer)
         self._context = context_of(self._forward.model)
         self._opening = opening(loaded.tokenizer) + BEFORE_CANDIDATE
-        dtype = str(self._forward.model.dtype)
+        self.dtype = str(self._forward.model.dtype).removeprefix("torch.")
         forms = [self._opening, BEFORE_QUERY, self.options.max_candidate_tokens]
-        self.revision = content_hash([loaded.revision, dtype, forms])[:16]
+        self.revision = content_hash([loaded.revision, self.dtype, forms])[:16]
 
     def score(self, shown: Sequence[Shown]) -> list[Scored]:
         """Score every candidate alone; each Shown is scored anew, whatever came before.

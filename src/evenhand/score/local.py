@@ -59,6 +59,7 @@ class LocalScorer:
 
     Attributes:
         scale: "unit": the expected grade over the highest, in [0, 1].
+        dtype: number type of the weights; the readout is float32 always.
     """
 
     scale: Scale = "unit"
@@ -92,6 +93,7 @@ class LocalScorer:
             self.options.max_candidate_tokens,
             single_token_signs(tokens),
         )
+        self.dtype = str(self._forward.model.dtype).removeprefix("torch.")
         self.revision = self._revision(loaded)
 
     def _revision(self, loaded: Any) -> str:
@@ -105,8 +107,7 @@ class LocalScorer:
             self._builder.context,
             self.options.chat_template,
         ]
-        dtype = str(self._forward.model.dtype)
-        return content_hash([loaded.revision, dtype, list(GRADES), settings, texts])[:16]
+        return content_hash([loaded.revision, self.dtype, list(GRADES), settings, texts])[:16]
 
     def prompt(self, shown: Shown) -> list[WindowPrompt]:
         """Return the window prompts of one Shown, as they are read."""

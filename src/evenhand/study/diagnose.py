@@ -10,7 +10,8 @@ from typing import Any, Literal
 from evenhand.study.analysis import Finding, ThresholdFit
 from evenhand.types import Estimate
 
-STEADY = 1e-6
+# Float32 scores of one prompt differ by less from batch to batch.
+STEADY = 1e-5
 MOVED = 1e-4
 COLLAPSED = 0.02
 NEAR_RANDOM = 0.45

@@ -1,0 +1,74 @@
+"""The command line: `evenhand demo | audit | report | data | doctor`.
+
+Tables go to standard output, progress and messages to standard error. Exit
+codes: 0 good, 1 a gate failed, 2 wrong use, 3 a missing extra, 4 missing or bad
+input, 5 nothing measured, 6 backend failed, 7 partly done, 8 inconclusive; 70 a
+fault of evenhand itself (with its traceback), 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+import warnings
+from collections.abc import Sequence
+
+import typer
+
+from evenhand import __version__
+from evenhand.cli import audit, data, demo, doctor, report
+from evenhand.cli.common import FAULT, show_warning, tell
+from evenhand.errors import EvenhandError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="evenhand",
+    help="Measure how far LLM scores and decisions depend on the way candidates are shown.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("demo")(demo.demo)
+app.command("audit")(audit.audit)
+app.command("report")(report.report)
+app.command("doctor")(doctor.doctor)
+app.add_typer(data.app, name="data")
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"evenhand {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Print the version."
+    ),
+) -> None:
+    """Measure how far LLM scores and decisions depend on the way candidates are shown."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and leave with its exit code.
+
+    Args:
+        arguments: words after the program's name; None = those of the process.
+
+    Raises:
+        SystemExit: always, with the code.
+    """
+    with warnings.catch_warnings():
+        warnings.showwarning = show_warning
+        try:
+            app(args=None if arguments is None else list(arguments), prog_name="evenhand")
+        except EvenhandError as error:
+            tell(f"evenhand: error: {error}")
+            sys.exit(error.exit_code)
+        except Exception:
+            traceback.print_exc()
+            tell("evenhand: this is a fault of evenhand; please report it with the lines above")
+            sys.exit(FAULT)

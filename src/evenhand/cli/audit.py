@@ -1,0 +1,97 @@
+"""`evenhand audit`: how far a scorer depends on presentation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from evenhand.cli.common import JSON, leave, progress, put_results, resumable, tell, write_reports
+
+
+def audit(
+    slates: Annotated[
+        str,
+        typer.Argument(help="JSONL file of slates, a collection's folder, or 'demo'."),
+    ],
+    scorer: Annotated[
+        str,
+        typer.Option(help="What to audit: smollm2-135m, hf:MODEL, ql:MODEL, toy:slot_bias=0.3, ..."),
+    ],
+    run: Annotated[str | None, typer.Option(help="First-stage run of a collection's folder.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Only the first N slates.", metavar="N")] = None,
+    rows: Annotated[int, typer.Option(help="M, random presentations of each slate.")] = 10,
+    width: Annotated[
+        int | None, typer.Option(help="B, most candidates in a prompt. Default: the scorer's own.")
+    ] = None,
+    rule: Annotated[
+        str, typer.Option(help="How windows are cut: contiguous or interleaved.")
+    ] = "contiguous",
+    design: Annotated[str, typer.Option(help="What varies: reorder, order or companions.")] = "reorder",
+    seed: Annotated[int, typer.Option(help="Seed of the random presentations.")] = 0,
+    visibility: Annotated[
+        str | None, typer.Option(help="What sees what: sequential or parallel.")
+    ] = None,
+    markers: Annotated[
+        str | None, typer.Option(help="Tags of the slots: numeric, letters, random.")
+    ] = None,
+    rubric: Annotated[str | None, typer.Option(help="Which rubric the prompt carries.")] = None,
+    query_place: Annotated[str | None, typer.Option(help="Query before, after or around.")] = None,
+    max_candidate_tokens: Annotated[int | None, typer.Option(help="Cut each candidate there.")] = None,
+    device: Annotated[
+        str | None, typer.Option(help="Where the model runs, e.g. cpu or cuda:0.")
+    ] = None,
+    dtype: Annotated[str | None, typer.Option(help="Number type of the weights, e.g. float32.")] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="Keep candidates at or above it. Default: fitted.")
+    ] = None,
+    measure: Annotated[
+        list[str] | None, typer.Option(help="A further measure; repeat for more.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the run; resumed when it exists.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write the HTML report to this file.")] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(help="Write the Markdown report to this file.")
+    ] = None,
+    as_json: Annotated[bool, JSON] = False,
+) -> None:
+    """Score slates in many presentations and show how far scores and decisions depend on them."""
+    from evenhand.cli.inputs import open_slates
+    from evenhand.report import result
+    from evenhand.score import open_scorer
+
+    options = {
+        "visibility": visibility,
+        "markers": markers,
+        "rubric": rubric,
+        "query": query_place,
+        "max_candidate_tokens": max_candidate_tokens,
+        "device": device,
+        "dtype": dtype,
+    }
+    found = open_slates(slates, run=run, limit=limit)
+    opened = open_scorer(scorer, **_given(options))
+    with resumable(out), progress(opened.name) as report_progress:
+        done = result.audit(
+            opened,
+            found,
+            design=design,
+            rows=rows,
+            width=width,
+            rule=rule,
+            seed=seed,
+            out=out,
+            threshold=threshold,
+            measures=measure or None,
+            progress=report_progress,
+        )
+    put_results([done], as_json=as_json)
+    write_reports([done], html, markdown)
+    tell(f"records: {out}" if out is not None else "records were not kept; --out FOLDER keeps them")
+    leave([done])
+
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that were set; a scorer refuses those it does not know."""
+    return {name: value for name, value in options.items() if value is not None}

@@ -1,0 +1,141 @@
+"""What the verbs share: where things are printed, progress, exit codes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, TextIO
+
+import typer
+
+if TYPE_CHECKING:
+    from evenhand.report.result import Result
+
+FAULT = 70
+INTERRUPTED = 130
+
+JSON = typer.Option("--json", help="Print one JSON document instead of text.")
+
+
+def tell(message: str) -> None:
+    """Print a message for people to standard error."""
+    print(_printable(message, sys.stderr), file=sys.stderr, flush=True)
+
+
+def put(text: str) -> None:
+    """Print a result to standard output."""
+    print(_printable(text, sys.stdout).rstrip("\n"), flush=True)
+
+
+def _printable(text: str, stream: TextIO) -> str:
+    """Replace what the stream cannot encode, so that odd input never stops a verb."""
+    encoding = stream.encoding or "utf-8"
+    return text.encode(encoding, "replace").decode(encoding)
+
+
+def put_json(value: object) -> None:
+    """Print plain values as one strict ASCII JSON document to standard output."""
+    put(json.dumps(value, allow_nan=False, ensure_ascii=True, indent=2))
+
+
+def show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """Print a Python warning as one line on standard error."""
+    tell(f"evenhand: warning: {message}")
+
+
+@contextlib.contextmanager
+def progress(label: str) -> Iterator[Callable[[int, int], None]]:
+    """Give a callback (done, in all) that draws a bar with the time left on standard error.
+
+    Nothing is drawn where standard error is no terminal; a line at the start and
+    one at the end are printed instead.
+    """
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=30),
+        MofNCompleteColumn(),
+        TextColumn("slates"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    if not console.is_terminal:
+        tell(f"{label}: scoring")
+        yield lambda done, total: None
+        tell(f"{label}: scored")
+        return
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(label, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextlib.contextmanager
+def resumable(out: object | None) -> Iterator[None]:
+    """Turn an interruption into its exit code, and say how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        hint = "run the same command again to go on" if out is not None else "nothing was kept"
+        tell(f"evenhand: interrupted; {hint}")
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def put_results(results: Sequence[Result], *, as_json: bool, title: str | None = None) -> None:
+    """Print results side by side to standard output, as a table or as JSON."""
+    analyses = [result.analysis for result in results]
+    if as_json:
+        from evenhand import __version__
+        from evenhand.study.summary import analysis_to_dict
+
+        entries = [
+            {"path": str(result.path), **analysis_to_dict(result.analysis)} for result in results
+        ]
+        put_json({"evenhand": __version__, "results": entries})
+        return
+    from rich.console import Console
+
+    from evenhand.report import text
+
+    console = Console()
+    if console.is_terminal:
+        console.print(text.render(analyses, title=title))
+    else:
+        put(text.to_text(analyses, title=title))
+
+
+def write_reports(results: Sequence[Result], html: object | None, markdown: object | None) -> None:
+    """Write the files that were asked for and say where they are."""
+    from evenhand.report.markdown import to_markdown
+    from evenhand.report.result import write_html, write_text
+
+    if html is not None:
+        tell(f"report: {write_html(results, str(html))}")
+    if markdown is not None:
+        document = to_markdown([result.analysis for result in results])
+        tell(f"report: {write_text(str(markdown), document)}")
+
+
+def leave(results: Sequence[Result]) -> None:
+    """End the verb with the exit code of the gravest verdict over its results."""
+    from evenhand.study.verdict import verdict
+
+    ends = [verdict(result.analysis) for result in results]
+    for result, end in zip(results, ends, strict=True):
+        if end.exit_code:
+            tell(f"evenhand: {result.analysis.scorer.get('name')}: {end.word} (exit {end.exit_code})")
+    code = max((end.exit_code for end in ends), default=0)
+    if code:
+        raise typer.Exit(code)

@@ -1,0 +1,33 @@
+"""`evenhand report`: show finished runs again, one or several side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evenhand.cli.common import JSON, leave, put_results, write_reports
+
+
+def report(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders, one column each.", metavar="RUN...")],
+    threshold: Annotated[
+        float | None, typer.Option(help="Keep candidates at or above it. Default: as in the run.")
+    ] = None,
+    measure: Annotated[
+        list[str] | None, typer.Option(help="A further measure; repeat for more.")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Write the HTML report to this file.")] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(help="Write the Markdown report to this file.")
+    ] = None,
+    as_json: Annotated[bool, JSON] = False,
+) -> None:
+    """Show finished runs side by side; nothing is scored again."""
+    from evenhand.report.result import Result
+
+    results = [Result(run, threshold=threshold, measures=measure or None) for run in runs]
+    put_results(results, as_json=as_json)
+    write_reports(results, html, markdown)
+    leave(results)

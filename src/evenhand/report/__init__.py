@@ -1,0 +1,1 @@
+"""What a run looks like: a terminal table, Markdown, JSON and one HTML file."""

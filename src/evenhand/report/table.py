@@ -1,0 +1,188 @@
+"""The headline table, apart from how it is drawn: sections, rows and cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evenhand.report.digits import NONE, count, number
+from evenhand.report.settings import SETUP, column_names
+from evenhand.report.words import describe, in_order
+from evenhand.study.analysis import Analysis, Finding
+from evenhand.types import Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One value of the table: the number, and its interval or a remark."""
+
+    value: str = NONE
+    aside: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of the table, one cell per result.
+
+    Attributes:
+        label: what stands in the first column. hint: how to read the value.
+        minor: belongs to the row above it, as a noise floor does.
+    """
+
+    label: str
+    cells: tuple[Cell, ...]
+    hint: str = ""
+    minor: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Rows under one heading."""
+
+    title: str
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Results side by side.
+
+    Attributes:
+        columns: one name per result, told apart where two are the same.
+        sections: the rows. setup: (label, value) of settings all results share.
+        findings: (whose, finding), the gravest first.
+    """
+
+    columns: tuple[str, ...]
+    sections: tuple[Section, ...]
+    setup: tuple[tuple[str, str], ...]
+    findings: tuple[tuple[str, Finding], ...]
+
+
+def estimate_cell(estimate: Estimate | None) -> Cell:
+    """Return mean and interval; the remark says how many slates are undefined."""
+    if estimate is None:
+        return Cell()
+    if estimate.n == 0:
+        return Cell(NONE, "undefined")
+    parts = []
+    if math.isfinite(estimate.low) and math.isfinite(estimate.high):
+        parts.append(f"[{number(estimate.low)}, {number(estimate.high)}]")
+    if estimate.undefined:
+        parts.append(f"{estimate.undefined} undefined")
+    return Cell(number(estimate.mean), ", ".join(parts))
+
+
+def _union(mappings: Iterable[Mapping[str, Any]]) -> list[str]:
+    names: dict[str, None] = {}
+    for mapping in mappings:
+        names.update(dict.fromkeys(mapping))
+    return list(names)
+
+
+def _cells(analyses: Sequence[Analysis], which: str, name: str) -> tuple[Cell, ...]:
+    return tuple(estimate_cell(getattr(analysis, which).get(name)) for analysis in analyses)
+
+
+def _quality(analyses: Sequence[Analysis]) -> Section:
+    rows = []
+    names = _union(part for analysis in analyses for part in (analysis.served, analysis.shuffled))
+    for name in in_order(names):
+        label, hint = describe(name)
+        for which in ("served", "shuffled"):
+            if any(name in getattr(analysis, which) for analysis in analyses):
+                rows.append(Row(f"{label}, {which}", _cells(analyses, which, name), hint))
+    return Section("Quality", tuple(rows))
+
+
+_FLOORED = ("tauPSI", "Overlap", "Top1Flip", "PairFlip")
+
+
+def _agreement(title: str, analyses: Sequence[Analysis], which: str) -> Section:
+    """Return measures of agreement, the noise floor under the ones that decide."""
+    rows: list[Row] = []
+    for name in in_order(_union(getattr(analysis, which) for analysis in analyses)):
+        label, hint = describe(name)
+        rows.append(Row(label, _cells(analyses, which, name), hint))
+        if name in _FLOORED and any(name in analysis.floor for analysis in analyses):
+            floor = _cells(analyses, "floor", name)
+            rows.append(Row("noise floor", floor, "the same presentation scored twice", minor=True))
+    return Section(title, tuple(rows))
+
+
+def _cost(analyses: Sequence[Analysis]) -> Section:
+    prompts = tuple(Cell(count(analysis.cost.prompts_per_slate)) for analysis in analyses)
+    tokens = tuple(Cell(count(analysis.cost.tokens_per_slate)) for analysis in analyses)
+    return Section(
+        "Cost of one presentation",
+        (
+            Row("prompts per slate", prompts, "mean over slates and rows"),
+            Row("tokens per slate", tokens, "tokens read, all prompts together"),
+        ),
+    )
+
+
+def _size(analyses: Sequence[Analysis]) -> Section:
+    names = _union(analysis.counts for analysis in analyses)
+    rows = []
+    for name in names:
+        values = [analysis.counts.get(name) for analysis in analyses]
+        if name != "slates" and not any(values):
+            continue
+        cells = tuple(Cell() if value is None else Cell(count(value)) for value in values)
+        label, hint = describe(name)
+        rows.append(Row(label, cells, hint))
+    return Section("Counts", tuple(rows))
+
+
+def _setup(analyses: Sequence[Analysis]) -> tuple[tuple[tuple[str, str], ...], Section]:
+    shared, differing = [], []
+    for label, read in SETUP.items():
+        values = [read(analysis) for analysis in analyses]
+        if all(value == NONE for value in values):
+            continue
+        if len(set(values)) == 1:
+            shared.append((label, values[0]))
+        else:
+            differing.append(Row(label, tuple(Cell(value) for value in values)))
+    return tuple(shared), Section("Setup", tuple(differing))
+
+
+_GRAVITY = {"error": 0, "warning": 1, "note": 2}
+
+
+def _findings(columns: Sequence[str], analyses: Sequence[Analysis]) -> tuple[tuple[str, Finding], ...]:
+    """Return (whose, finding), the gravest first; one that several results share stands once."""
+    whose: dict[Finding, list[str]] = {}
+    for column, analysis in zip(columns, analyses, strict=True):
+        for finding in analysis.findings:
+            whose.setdefault(finding, []).append(column)
+    found = sorted(whose.items(), key=lambda pair: _GRAVITY.get(pair[0].severity, len(_GRAVITY)))
+    every = f"all {len(columns)}"
+    return tuple(
+        (every if len(names) == len(columns) > 1 else "; ".join(names), finding)
+        for finding, names in found
+    )
+
+
+def build(analyses: Sequence[Analysis]) -> Table:
+    """Return the headline table of one or several results side by side.
+
+    A row that no result has anything for is left out; a value that one of them
+    lacks is a dash. Settings that all share stand once in `setup`; the others
+    are a section of the table.
+    """
+    columns = column_names(analyses)
+    shared, differing = _setup(analyses)
+    sections = (
+        _quality(analyses),
+        _agreement("Stability", analyses, "stability"),
+        _agreement("Decisions", analyses, "decisions"),
+        _cost(analyses),
+        _size(analyses),
+        differing,
+    )
+    kept = tuple(section for section in sections if section.rows)
+    return Table(columns, kept, shared, _findings(columns, analyses))

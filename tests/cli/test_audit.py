@@ -1,0 +1,108 @@
+import json
+
+import pytest
+
+
+def test_the_table_says_what_was_measured(run, slates_file):
+    ended = run("audit", slates_file(), "--scorer", "toy:slot_bias=.5", "--rows", 4)
+    assert ended.code == 0
+    for words in ("toy:slot_bias=0.5", "nDCG@10, served", "tauPSI", "noise floor", "random rows M 4"):
+        assert words in ended.out
+
+
+def test_json_is_strict_and_holds_the_numbers(run, slates_file):
+    # Position alone, 2 candidates: tau-PSI over both orders is .5 (see the toy's docs).
+    ended = run(
+        "audit", slates_file(size=2), "--scorer", "toy:relevance=position", "--rows", 2, "--json"
+    )
+
+    def refuse(constant):
+        raise AssertionError(f"{constant} is no JSON")
+
+    (result,) = json.loads(ended.out, parse_constant=refuse)["results"]
+    assert result["stability"]["tauPSI"]["mean"] == 0.5
+    assert result["counts"]["slates"] == 3
+
+
+def test_settings_reach_the_run(run, slates_file):
+    ended = run(
+        "audit", slates_file(5, 6), "--scorer", "toy:slot_bias=.5", "--rows", 3, "--width", 2,
+        "--rule", "interleaved", "--design", "order", "--seed", 7, "--limit", 2,
+        "--threshold", 0.4, "--measure", "P@3", "--json",
+    )  # fmt: skip
+    (result,) = json.loads(ended.out)["results"]
+    settings = result["settings"]
+    assert (settings["rows"], settings["width"], settings["rule"]) == (3, 2, "interleaved")
+    assert (settings["design"], settings["seed"]) == ("order", 7)
+    assert result["slate_ids"] == ["q0", "q1"]
+    assert result["threshold"]["folds"] == [0.4]
+    assert "P@3" in result["served"]
+
+
+def test_a_finished_run_is_not_scored_again_and_other_settings_are_4(run, slates_file, tmp_path):
+    words = ("audit", slates_file(), "--scorer", "toy:noise=.1", "--out", tmp_path / "run", "--rows")
+    assert run(*words, 4).code == 0
+    before = (tmp_path / "run" / "scores.parquet").read_bytes()
+    assert run(*words, 4).code == 0
+    assert (tmp_path / "run" / "scores.parquet").read_bytes() == before
+    refused = run(*words, 5)
+    assert refused.code == 4
+    assert "rows" in refused.err
+
+
+def test_reports_are_written_where_asked(run, slates_file, tmp_path):
+    pytest.importorskip("plotly")
+    html, markdown = tmp_path / "a" / "r.html", tmp_path / "b" / "r.md"
+    ended = run(
+        "audit", slates_file(), "--scorer", "toy", "--rows", 3, "--html", html, "--markdown", markdown
+    )
+    assert ended.code == 0
+    assert html.read_text("utf-8").startswith("<!doctype html>")
+    assert markdown.read_text("utf-8").startswith("# Presentation audit")
+    assert str(html) in ended.err
+
+
+def test_one_candidate_slates_measure_nothing(run, slates_file):
+    ended = run("audit", slates_file(size=1), "--scorer", "toy", "--rows", 3)
+    assert (ended.code, ended.out) == (5, "")
+
+
+def test_a_backend_that_raises_is_6(run, slates_file, monkeypatch):
+    import evenhand
+
+    class Broken:
+        def __init__(self):
+            self.inner = evenhand.open_scorer("toy")
+
+        def __getattr__(self, name):
+            return getattr(self.inner, name)
+
+        def score(self, shown):
+            raise RuntimeError("the backend is on fire")
+
+    broken = Broken()
+    monkeypatch.setattr("evenhand.score.open_scorer", lambda spec, **options: broken)
+    ended = run("audit", slates_file(), "--scorer", "toy")
+    assert (ended.code, ended.out) == (6, "")
+    assert "the backend is on fire" in ended.err
+
+
+def test_rows_without_scores_are_7_and_the_table_stands(run, slates_file, monkeypatch):
+    import evenhand
+
+    def half(query, texts):
+        if query == "query 1":
+            raise ValueError("no answer")
+        return [float(len(text)) - i for i, text in enumerate(texts)]
+
+    monkeypatch.setattr("evenhand.score.open_scorer", lambda spec, **options: evenhand.scorer(half))
+    ended = run("audit", slates_file(), "--scorer", "mine", "--rows", 3)
+    assert ended.code == 7
+    assert "tauPSI" in ended.out
+    assert "failed rows" in ended.out
+
+
+def test_a_missing_file_is_4_and_lists_what_would_do(run, tmp_path):
+    ended = run("audit", tmp_path / "none.jsonl", "--scorer", "toy")
+    assert (ended.code, ended.out) == (4, "")
+    assert "'demo'" in ended.err

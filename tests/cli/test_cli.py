@@ -1,0 +1,136 @@
+"""Exit codes, streams and start of the command line as a whole."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from evenhand import errors
+from evenhand.cli import main
+
+
+def test_importing_the_command_line_is_light_and_quick():
+    code = (
+        "import time; start = time.perf_counter(); import evenhand.cli, sys;"
+        "heavy = {'torch', 'transformers', 'plotly', 'datasets', 'bm25s', 'scipy', 'pyarrow'};"
+        "print(sorted(heavy & set(sys.modules)), time.perf_counter() - start)"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    loaded, seconds = out.rsplit(" ", 1)
+    assert loaded == "[]"
+    assert float(seconds) < 1
+
+
+def test_the_version_and_the_verbs_are_told(run):
+    assert run("--version").out.startswith("evenhand ")
+    told = run("--help")
+    assert told.code == 0
+    for verb in ("demo", "audit", "report", "data", "doctor"):
+        assert verb in told.out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("audit", "demo"),  # no scorer
+        ("audit", "demo", "--scorer", "toy", "--colour", "red"),
+        ("audit", "demo", "--scorer", "toy", "--rows", "many"),
+        ("audit", "demo", "--scorer", "parrot"),
+        ("audit", "demo", "--scorer", "toy:loudness=3"),
+        ("audit", "demo", "--scorer", "toy", "--design", "sideways"),
+        ("audit", "demo", "--scorer", "toy", "--visibility", "parallel"),  # no setting of a toy
+        ("audit", "demo", "--scorer", "toy", "--limit", "0"),
+        ("audit", "demo", "--scorer", "toy", "--run", "BM25"),
+        ("audit", "demo", "--scorer", "toy", "--measure", "Vibes"),
+        ("conjure",),
+    ],
+)
+def test_wrong_use_is_2_and_prints_no_result(run, words):
+    ended = run(*words)
+    assert ended.code == 2
+    assert ended.out == ""
+    assert ended.err
+    assert "Traceback" not in ended.err
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (errors.UsageError("a"), 2),
+        (errors.MissingExtraError("plotly", "report"), 3),
+        (errors.InputError("a", path="f", line=3), 4),
+        (errors.ResumeError("a"), 4),
+        (errors.NothingMeasuredError("a"), 5),
+        (errors.ScorerError("a"), 6),
+        (RuntimeError("a"), 70),
+    ],
+)
+def test_each_error_has_its_code_and_goes_to_standard_error(run, monkeypatch, error, code):
+    def fail():
+        raise error
+
+    monkeypatch.setattr("evenhand.cli.doctor.examine", fail)
+    ended = run("doctor")
+    assert (ended.code, ended.out) == (code, "")
+    assert str(error) in ended.err
+    assert ("Traceback" in ended.err) == (code == 70)
+
+
+def test_as_a_process_only_the_result_is_on_standard_output(process, slates_file, tmp_path):
+    ended = process("audit", slates_file(), "--scorer", "toy:slot_bias=.5", "--rows", 4, "--json")
+    assert ended.code == 0
+    (result,) = json.loads(ended.out)["results"]
+    assert result["scorer"]["name"] == "toy:slot_bias=0.5"
+    assert "toy:slot_bias=0.5: scored" in ended.err
+
+
+def test_as_a_process_bad_input_is_4_with_file_and_line(process, tmp_path):
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text('{"id": "q1", "query": "x", "candidates": []}\n{"id": ', encoding="utf-8")
+    ended = process("audit", bad, "--scorer", "toy")
+    assert (ended.code, ended.out) == (4, "")
+    assert f"{bad}:2" in ended.err
+    assert "Traceback" not in ended.err
+
+
+def test_a_stream_that_cannot_show_a_letter_does_not_stop_a_verb(process, slates_file):
+    import os
+
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    ended = process("audit", slates_file(), "--scorer", "toy", "--rows", 3, env=environment)
+    assert ended.code == 0
+    assert "tauPSI" in ended.out
+
+
+def test_an_interrupted_audit_is_130_and_goes_on(tmp_path, slates_file):
+    folder, source = tmp_path / "run", slates_file(40, 12)
+    slow = (
+        "import sys, time; import evenhand.score as s; opened = s.open_scorer;\n"
+        "class Slow:\n"
+        "    def __init__(self, inner): self.inner = inner\n"
+        "    def __getattr__(self, name): return getattr(self.inner, name)\n"
+        "    def score(self, shown): time.sleep(.3); return self.inner.score(shown)\n"
+        "s.open_scorer = lambda spec, **o: Slow(opened(spec, **o))\n"
+        "from evenhand.cli import main; main()"
+    )
+    words = ["audit", str(source), "--scorer", "toy:slot_bias=.5", "--rows", "2", "--out", str(folder)]
+    begun = subprocess.Popen(
+        [sys.executable, "-c", slow, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 60
+    while not (folder / "manifest.json").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    begun.send_signal(signal.SIGINT)
+    out, err = begun.communicate(timeout=60)
+    assert begun.returncode == 130, err
+    assert out == ""
+    assert "run the same command again to go on" in err
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert not ended.value.code

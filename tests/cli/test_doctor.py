@@ -1,0 +1,22 @@
+import importlib.metadata
+import json
+import platform
+
+
+def test_doctor_tells_versions_and_state_and_is_0(run):
+    ended = run("doctor", "--json")
+    assert ended.code == 0
+    found = json.loads(ended.out)
+    assert found["python"] == platform.python_version()
+    assert found["core"]["numpy"] == importlib.metadata.version("numpy")
+    assert {"device", "smollm2-135m"} <= set(found["machine"])
+
+
+def test_doctor_says_how_to_add_what_is_missing(run, monkeypatch):
+    import evenhand.cli.doctor as doctor
+
+    monkeypatch.setattr(doctor, "EXTRAS", {"serve": ("no-such-package-anywhere",)})
+    ended = run("doctor")
+    assert ended.code == 0
+    assert "no-such-package-anywhere missing" in ended.out
+    assert "pip install 'evenhand[serve]'" in ended.out

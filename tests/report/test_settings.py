@@ -1,0 +1,35 @@
+from evenhand.report.settings import SETUP, column_names
+from evenhand.study.analysis import ThresholdFit
+
+
+def test_every_number_travels_with_its_settings(make_analysis):
+    analysis = make_analysis()
+    settings = {name: read(analysis) for name, read in SETUP.items()}
+    assert settings["scorer revision"] == "0123456789abcde…"
+    assert settings["dtype"] == "float32"
+    assert settings["truncation"] == "none"
+    assert settings["threshold"].startswith("0.500 / 0.550 (F1, cross-fitted")
+
+
+def test_a_quantile_threshold_says_that_there_were_no_grades(make_analysis):
+    analysis = make_analysis(threshold=ThresholdFit("quantile", (0.8,), None, "r"))
+    assert SETUP["threshold"](analysis) == "0.800 (80% quantile of the scores, no grades)"
+
+
+def test_columns_of_one_name_are_told_apart_by_what_differs(make_analysis):
+    def shown(visibility, rows=4):
+        return make_analysis("m", settings={"rows": rows, "surface": {"visibility": visibility}})
+
+    assert column_names([shown("sequential"), shown("parallel"), make_analysis("t")]) == (
+        "m, sequential",
+        "m, parallel",
+        "t",
+    )
+    assert column_names([shown("parallel"), shown("parallel", 9)]) == ("m, M 4", "m, M 9")
+    assert column_names([shown("parallel"), shown("parallel")]) == ("m (1)", "m (2)")
+
+
+def test_cut_tokens_are_told_beside_the_rule(make_analysis):
+    scorer = {"name": "m", "max_candidate_tokens": 96}
+    analysis = make_analysis(scorer=scorer, counts={"truncated_tokens": 1200})
+    assert SETUP["truncation"](analysis) == "96 tokens per candidate, 1,200 tokens cut"

@@ -32,8 +32,9 @@ def test_a_sound_run_has_nothing_to_say():
 @pytest.mark.parametrize(
     ("difference", "floor", "severity"),
     [
-        (1e-6, 0.0, None),
-        (2e-6, 0.0, "note"),
+        (1e-5, 0.0, None),
+        (1e-5, 4e-4, None),
+        (2e-5, 0.0, "note"),
         (1e-3, 0.0, "warning"),
         (1e-5, 0.05, "warning"),
         (0.3, 0.1, "error"),

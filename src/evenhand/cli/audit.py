@@ -20,6 +20,9 @@ def audit(
         typer.Option(help="What to audit: smollm2-135m, hf:MODEL, ql:MODEL, toy:slot_bias=0.3, ..."),
     ],
     run: Annotated[str | None, typer.Option(help="First-stage run of a collection's folder.")] = None,
+    depth: Annotated[
+        int | None, typer.Option(help="Candidates taken from the top of the run.", metavar="N")
+    ] = None,
     limit: Annotated[int | None, typer.Option(help="Only the first N slates.", metavar="N")] = None,
     rows: Annotated[int, typer.Option(help="M, random presentations of each slate.")] = 10,
     width: Annotated[
@@ -43,6 +46,10 @@ def audit(
         str | None, typer.Option(help="Where the model runs, e.g. cpu or cuda:0.")
     ] = None,
     dtype: Annotated[str | None, typer.Option(help="Number type of the weights, e.g. float32.")] = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Any other scorer option; repeat for more.", metavar="NAME=VALUE"),
+    ] = None,
     threshold: Annotated[
         float | None, typer.Option(help="Keep candidates at or above it. Default: fitted.")
     ] = None,
@@ -57,7 +64,7 @@ def audit(
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Score slates in many presentations and show how far scores and decisions depend on them."""
-    from evenhand.cli.inputs import open_slates
+    from evenhand.cli.inputs import open_slates, parse_settings
     from evenhand.report import result
     from evenhand.score import open_scorer
 
@@ -70,8 +77,8 @@ def audit(
         "device": device,
         "dtype": dtype,
     }
-    found = open_slates(slates, run=run, limit=limit)
-    opened = open_scorer(scorer, **_given(options))
+    found = open_slates(slates, run=run, depth=depth, limit=limit)
+    opened = open_scorer(scorer, **_given(options), **parse_settings(setting or []))
     with resumable(out), progress(opened.name) as report_progress:
         done = result.audit(
             opened,

@@ -40,9 +40,10 @@ def put_json(value: object) -> None:
     put(json.dumps(value, allow_nan=False, ensure_ascii=True, indent=2))
 
 
-def show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    """Print a Python warning as one line on standard error."""
-    tell(f"evenhand: warning: {message}")
+def show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+    """Print a warning of evenhand's own as one line on standard error; others are not the user's."""
+    if category.__module__.partition(".")[0] == "evenhand":
+        tell(f"evenhand: warning: {message}")
 
 
 @contextlib.contextmanager

@@ -19,14 +19,14 @@ MODELS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "likelihood": ("ql:smollm2-135m", {}),
 }
 TOYS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    "toy": ("toy:slot_bias=0.3,noise=0.05", {}),
+    "toy": ("toy:slot_bias=0.3", {}),
 }
 STEADY_TOY: Mapping[str, tuple[str, Mapping[str, Any]]] = {"steady toy": ("toy", {})}
 
 
 def demo(
-    slates: Annotated[int, typer.Option(help="How many bundled slates.", min=1)] = 4,
-    rows: Annotated[int, typer.Option(help="M, random presentations of each slate.", min=2)] = 4,
+    slates: Annotated[int, typer.Option(help="How many bundled slates.", min=1)] = 6,
+    rows: Annotated[int, typer.Option(help="M, random presentations of each slate.", min=2)] = 5,
     out: Annotated[Path, typer.Option(help="Folder for the runs and the report.")] = Path("runs/demo"),
     model: Annotated[
         bool, typer.Option("--model/--no-model", help="Without: toys only, no download.")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evenhand.errors import InputError, UsageError
 
@@ -15,28 +16,56 @@ if TYPE_CHECKING:
 DEMO = "demo"
 
 
-def open_slates(source: str, *, run: str | None = None, limit: int | None = None) -> Iterable[Slate]:
+def open_slates(
+    source: str, *, run: str | None = None, depth: int | None = None, limit: int | None = None
+) -> Iterable[Slate]:
     """Return the slates of a source, read as a stream.
 
     Args:
         source: "demo" for the bundled slates ("./demo" is a path), a JSONL file,
             or a collection's folder.
         run: which first-stage run of a folder; None = its own default.
+        depth: candidates from the top of the run; None = the reader's own.
         limit: most slates; None = all.
 
     Raises:
-        UsageError: `run` for a source that has no runs, or a limit under 1.
+        UsageError: `run` or `depth` for a source that has no runs, or a number under 1.
         InputError: the source does not exist or is malformed.
     """
     if limit is not None and limit < 1:
         raise UsageError(f"--limit must be at least 1, got {limit}")
-    slates = _read(source, run)
+    if depth is not None and depth < 1:
+        raise UsageError(f"--depth must be at least 1, got {depth}")
+    slates = _read(source, {"run": run, "depth": depth})
     return slates if limit is None else list(itertools.islice(slates, limit))
 
 
-def _read(source: str, run: str | None) -> Iterable[Slate]:
-    if run is not None and not Path(source).is_dir():
-        raise UsageError(f"--run names a run of a collection's folder, and {source!r} is no folder")
+def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
+    """Return options from NAME=VALUE words; a value is a Python literal or else a string.
+
+    Raises:
+        UsageError: a word has no name or no '=', or a name comes twice.
+    """
+    options: dict[str, Any] = {}
+    for word in settings:
+        name, equals, value = word.partition("=")
+        if not (name and equals):
+            raise UsageError(f"--set takes NAME=VALUE, got {word!r}")
+        if name in options:
+            raise UsageError(f"--set names {name!r} twice")
+        try:
+            options[name] = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            options[name] = value
+    return options
+
+
+def _read(source: str, folder_options: Mapping[str, Any]) -> Iterable[Slate]:
+    given = [f"--{name}" for name, value in folder_options.items() if value is not None]
+    if given and not Path(source).is_dir():
+        raise UsageError(
+            f"{' and '.join(given)} is for a collection's folder, and {source!r} is no folder"
+        )
     if source == DEMO:
         from evenhand.data.demo import demo_slates
 
@@ -48,4 +77,4 @@ def _read(source: str, run: str | None) -> Iterable[Slate]:
         )
     from evenhand.data import load_slates
 
-    return load_slates(source, run=run)
+    return load_slates(source, **folder_options)

@@ -9,19 +9,18 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from evenhand.errors import ResumeError
 from evenhand.present.design import design as make_design
 from evenhand.records import RunFolder
-from evenhand.report import markdown, text
+from evenhand.report import html, markdown, text
 from evenhand.study.analyse import analyse
 from evenhand.study.analysis import Analysis, Finding
 from evenhand.study.run import run_study
 from evenhand.types import Scorer, Slate, Surface
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 class Result:
@@ -42,7 +41,7 @@ class Result:
 
         Args:
             path: the folder that an audit wrote.
-            threshold: keep candidates at or above it; None = fitted (DESIGN 6.7).
+            threshold: keep candidates at or above it; None = fitted for F1.
             measures: names of further measures; None = the usual ones.
 
         Raises:
@@ -104,8 +103,6 @@ class Result:
         Raises:
             ResumeError: the run is not finished.
         """
-        import pyarrow.parquet as pq
-
         if not self._folder.finished:
             raise ResumeError("the run is not finished; run it again to go on", path=str(self.path))
         return pq.read_table(self.path / "scores.parquet")
@@ -125,8 +122,6 @@ def write_html(results: Sequence[Result], path: str | os.PathLike[str]) -> Path:
     Raises:
         MissingExtraError: plotly or jinja2 is not installed.
     """
-    from evenhand.report import html
-
     page = html.to_html([(result.analysis, result.folder) for result in results])
     return write_text(path, page)
 
@@ -162,7 +157,7 @@ def audit(
         repeat: score the canonical presentation twice, for the noise floor.
         out: folder of the run, resumed when it holds the same one; None = a
             temporary folder that lives as long as the result.
-        threshold: keep candidates at or above it; None = fitted (DESIGN 6.7).
+        threshold: keep candidates at or above it; None = fitted for F1.
         measures: names of further measures; None = the usual ones.
         part_size: slates scored between two writes to disk.
         progress: called with (slates done, slates in all).

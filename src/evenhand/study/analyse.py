@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from evenhand.decide.threshold import check_threshold, cross_fit
 from evenhand.errors import NothingMeasuredError
 from evenhand.measure.stats import estimate
 from evenhand.records import RunFolder
+from evenhand.seeds import content_hash
 from evenhand.study.analysis import Analysis, ThresholdFit
 from evenhand.study.curve import OverlapCurve
 from evenhand.study.decisions import decision_writer
@@ -49,7 +50,7 @@ def analyse(
     Args:
         folder: a finished run.
         measures: measures beside the usual ones.
-        threshold: keep candidates at or above it; None = fitted (DESIGN 6.7).
+        threshold: keep candidates at or above it; None = fitted for F1.
         min_grade: lowest grade that counts as relevant in the fit.
         seed: of folds and bootstrap.
         level: coverage of the intervals.
@@ -125,11 +126,20 @@ def _nothing(tally: Tally) -> str:
     )
 
 
+def threshold_revision(settings: Mapping[str, Any]) -> str:
+    """Return what a threshold belongs to: the scorer's revision and the surface it was read with.
+
+    Scores of one scorer under two surfaces are on two scales.
+    """
+    revision = str(settings.get("scorer", {}).get("revision", ""))
+    return f"{revision}+{content_hash(settings.get('surface'))[:8]}"
+
+
 def _fit(
     folder: RunFolder, tally: Tally, threshold: float | None, seed: int
 ) -> tuple[ThresholdFit, FloatArray, str]:
     """Return how sets are cut, the threshold of each slate, and why the rule is not F1."""
-    revision = str(folder.settings.get("scorer", {}).get("revision", ""))
+    revision = threshold_revision(folder.settings)
     if threshold is not None:
         fixed = check_threshold(threshold, tally.canonical)
         thresholds = np.full(len(tally.slate_ids), fixed)

@@ -33,7 +33,7 @@ class ThresholdFit:
         rule: "f1" (cross-fitted), "quantile" (no grades), "fixed".
         folds: the threshold applied to each fold of slates.
         min_grade: lowest grade that counts as relevant; None without grades.
-        revision: the scorer revision the thresholds belong to.
+        revision: what the thresholds belong to: scorer revision and surface.
     """
 
     rule: Literal["f1", "quantile", "fixed"]

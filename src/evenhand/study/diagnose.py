@@ -13,6 +13,8 @@ from evenhand.types import Estimate
 # Float32 scores of one prompt differ by less from batch to batch.
 STEADY = 1e-5
 MOVED = 1e-4
+# The least noise floor that a table with three digits shows.
+VISIBLE = 5e-4
 COLLAPSED = 0.02
 NEAR_RANDOM = 0.45
 LOW_MASS = 0.5
@@ -76,13 +78,14 @@ def _unsteady(facts: Facts) -> Iterator[Finding]:
             "Run with repeat=True.",
         )
         return
-    if difference <= STEADY:
-        return
     floor, random = _mean(facts.floor, "tauPSI"), _mean(facts.stability, "tauPSI")
+    ranks_move = floor >= VISIBLE
+    if difference <= STEADY and not ranks_move:
+        return
     severity: Literal["note", "warning", "error"] = "note"
-    if floor > 0 or difference > MOVED:
+    if ranks_move or difference > MOVED:
         severity = "warning"
-    if floor > 0 and floor >= COMPARABLE * random:
+    if ranks_move and floor >= COMPARABLE * random:
         severity = "error"
     yield Finding(
         "unsteady",

@@ -28,7 +28,7 @@ class Surface:
         query: where the query stands relative to the candidates.
         skeleton: wording of the answer lines.
         dummy: grade that stands in every answer line.
-        visibility: what may see what (DESIGN: sequential, parallel, isolated).
+        visibility: what may see what: "sequential", "parallel" (answer lines blind to each other).
     """
 
     rubric: str = "relevance"

@@ -23,6 +23,7 @@ LIGHT = (
     "import evenhand.measure",
     "import evenhand.data",
     "import evenhand.score",
+    "import evenhand.decide, evenhand.decide.endpoint, evenhand.study.consume",
     "import evenhand.records, evenhand.study.run, evenhand.study.analyse",
     "import evenhand.report.result; from evenhand import *",
 )

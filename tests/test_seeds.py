@@ -7,7 +7,7 @@ import json
 
 import numpy as np
 
-from evenhand.seeds import content_hash, generator, tie_ranks
+from evenhand.seeds import content_hash, file_hash, generator, tie_ranks
 
 
 def test_generator_is_the_stated_function():
@@ -48,3 +48,12 @@ def test_content_hash_ignores_the_order_of_keys_alone():
     assert content_hash({"a": 1, "b": [1, 2]}) == content_hash({"b": [1, 2], "a": 1})
     assert content_hash([1, 2]) != content_hash([2, 1])
     assert len(content_hash("\ud800")) == 64
+
+
+def test_file_hash_is_that_of_the_content(tmp_path):
+    (tmp_path / "f").write_bytes(b"abc")
+    # FIPS 180-2, appendix B.1
+    known = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    assert file_hash(tmp_path / "f") == known
+    (tmp_path / "f").write_bytes(b"abc" * 100_000)
+    assert file_hash(tmp_path / "f") == hashlib.sha256(b"abc" * 100_000).hexdigest()

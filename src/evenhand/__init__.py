@@ -9,6 +9,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from evenhand.data import load_slates
+    from evenhand.errors import EvenhandError
     from evenhand.present.design import design
     from evenhand.report.result import Result, audit
     from evenhand.score import open_scorer, scorer
@@ -18,6 +20,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Candidate": "evenhand.types",
+    "EvenhandError": "evenhand.errors",
     "Presentation": "evenhand.types",
     "Result": "evenhand.report.result",
     "ScoreMatrix": "evenhand.types",
@@ -27,12 +30,14 @@ _HOME = {
     "Surface": "evenhand.types",
     "audit": "evenhand.report.result",
     "design": "evenhand.present.design",
+    "load_slates": "evenhand.data",
     "open_scorer": "evenhand.score",
     "scorer": "evenhand.score",
 }
 
 __all__ = [
     "Candidate",
+    "EvenhandError",
     "Presentation",
     "Result",
     "ScoreMatrix",
@@ -42,6 +47,7 @@ __all__ = [
     "Surface",
     "audit",
     "design",
+    "load_slates",
     "open_scorer",
     "scorer",
 ]

@@ -19,6 +19,16 @@ class UsageError(EvenhandError, ValueError):
     exit_code = 2
 
 
+def require_count(name: str, value: object) -> None:
+    """Refuse a setting that is not a whole number of at least 1.
+
+    Raises:
+        UsageError: names the setting and what came.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise UsageError(f"{name} must be at least 1, a whole number, got {value!r}")
+
+
 class MissingExtraError(EvenhandError, ImportError):
     """An optional dependency is not installed (exit 3)."""
 
@@ -31,6 +41,10 @@ class MissingExtraError(EvenhandError, ImportError):
         )
         self.module = module
         self.extra = extra
+
+    def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str]]:
+        # The default would call the class with the message alone, which a worker cannot send back.
+        return type(self), (self.module, self.extra)
 
 
 class InputError(EvenhandError, ValueError):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,12 @@ def tie_ranks(slate_id: str, candidate_ids: Sequence[str], salt: str = "") -> ND
     ranks = np.empty(len(keys), dtype=np.int64)
     ranks[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
     return ranks
+
+
+def file_hash(path: Path) -> str:
+    """Return the SHA-256 hex digest of a file, read in blocks."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def content_hash(value: Any) -> str:

@@ -134,3 +134,112 @@ def test_an_interrupted_audit_is_130_and_goes_on(tmp_path, slates_file):
     with pytest.raises(SystemExit) as ended:
         main(words)
     assert not ended.value.code
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("data", "demo", "--out", "/"),
+        ("audit", "demo", "--scorer", "toy", "--html", "."),
+        ("audit", "demo", "--scorer", "toy", "--markdown", __file__ + "/x"),
+        ("audit", "demo", "--scorer", "toy", "--set", "noise={[]: 1}"),
+    ],
+)
+def test_what_cannot_be_written_or_read_is_2_before_anything_is_scored(run, words):
+    ended = run(*words)
+    assert (ended.code, ended.out) == (2, "")
+    assert "scoring" not in ended.err
+    assert "Traceback" not in ended.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("audit", "x" * 300, "--scorer", "toy"),
+        ("audit", "demo", "--scorer", "toy", "--out", __file__ + "/run"),
+        ("audit", "demo", "--scorer", "toy", "--out", "x" * 300),
+        ("report", "x" * 300),
+        ("data", "check", "x" * 300),
+    ],
+)
+def test_places_that_cannot_exist_are_4(run, words):
+    ended = run(*words)
+    assert (ended.code, ended.out) == (4, "")
+    assert "Traceback" not in ended.err
+
+
+def test_a_limit_beyond_all_is_all(run):
+    ended = run("audit", "demo", "--scorer", "toy", "--rows", 2, "--limit", 10**30, "--json")
+    assert json.loads(ended.out)["results"][0]["counts"]["slates"] == 30
+
+
+def test_a_reader_that_leaves_early_stops_no_report(slates_file, tmp_path):
+    pytest.importorskip("plotly")
+    command = [sys.executable, "-m", "evenhand.cli", "audit", str(slates_file()), "--scorer", "toy"]
+    page = tmp_path / "r.html"
+    begun = subprocess.Popen(
+        [*command, "--rows", "3", "--html", str(page)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    begun.stdout.close()
+    err = begun.stderr.read().decode()
+    begun.stderr.close()
+    assert begun.wait(timeout=120) == 0, err
+    assert page.exists()
+    assert "Traceback" not in err
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /dev/full")
+def test_standard_output_that_is_full_is_told(slates_file):
+    command = [sys.executable, "-m", "evenhand.cli", "data", "check", str(slates_file())]
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ended.returncode == 2
+    assert "standard output cannot be written (No space left on device)" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a shell that closes streams")
+@pytest.mark.parametrize("closed", [">&-", "2>&-"])
+def test_closed_streams_stop_no_verb(slates_file, closed):
+    words = f'-m evenhand.cli audit "{slates_file()}" --scorer toy --rows 2 {closed}'
+    ended = subprocess.run(
+        f'"{sys.executable}" {words}', shell=True, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_reports_of_one_run_at_the_same_time_do_not_disturb_each_other(slates_file, tmp_path, process):
+    source, out = slates_file(60, 8), tmp_path / "run"
+    words = ["audit", str(source), "--scorer", "toy:slot_bias=.3", "--rows", "6", "--out", str(out)]
+    assert process(*words).code == 0
+    every = [["report", str(out)]] * 2 + [words]
+    begun = [
+        subprocess.Popen(
+            [sys.executable, "-m", "evenhand.cli", *one],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for one in every
+    ]
+    ended = [(one.communicate(timeout=120)[1], one.returncode) for one in begun]
+    assert [code for _, code in ended] == [0, 0, 0], ended
+    assert not list(out.glob("*.tmp"))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a limit on file sizes")
+def test_a_disk_that_refuses_is_4_and_the_run_goes_on(slates_file, tmp_path, process):
+    source, out = slates_file(60, 8), tmp_path / "run"
+    words = ["audit", str(source), "--scorer", "toy:slot_bias=.3", "--rows", "6", "--out", str(out)]
+    code = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (8_000, 8_000));"
+        "from evenhand.cli import main; main(sys.argv[1:])"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 4, ended.stderr
+    assert "cannot be written" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert not list(out.rglob("*.tmp"))
+    assert process(*words).code == 0

@@ -170,6 +170,25 @@ def test_columns_are_canonical_under_any_presentation(entry):
         )
 
 
+def test_a_candidate_that_is_not_shown_is_as_if_it_were_not_there(entry):
+    """Under a presentation that omits it: no score of its own, and no trace in the others'."""
+    slate = make_slate("s", 7)
+    for gone in (0, 3, 6):
+        kept = [i for i in range(7) if i != gone]
+        smaller = Slate(slate.id, slate.query, tuple(slate.candidates[i] for i in kept), slate.grades)
+        order = tuple(reversed(kept))
+        out = Presentation(order, cut(order, 3), omitted=(gone,))
+        within = Presentation(tuple(range(5, -1, -1)), cut(tuple(range(5, -1, -1)), 3))
+        made = entry.make()
+        (scored,), (other,) = (
+            made.score([Shown(slate, out)]),
+            entry.make().score([Shown(smaller, within)]),
+        )
+        assert np.isnan(scored.scores[gone])
+        np.testing.assert_allclose(scored.scores[kept], other.scores, rtol=0, atol=entry.tolerance)
+        assert (scored.failure, scored.prompts, scored.tokens) == (None, other.prompts, other.tokens)
+
+
 def test_inputs_stay_as_they_were(entry):
     shown = many_shown()
     before = [(slate_to_dict(item.slate), item.presentation, item.row, item.kind) for item in shown]

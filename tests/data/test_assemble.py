@@ -103,3 +103,17 @@ def test_bad_runs_in_memory():
         from_trec({"1": [("a", 1.0), ("a", 2.0)]}, None, CORPUS, QUERIES)
     with pytest.raises(UsageError, match="depth must be at least 1"):
         from_trec({"1": {"a": 1.0}}, None, CORPUS, QUERIES, 0)
+
+
+@pytest.mark.parametrize("score", [None, "1"])
+def test_a_score_that_is_no_number_is_an_input_error(score):
+    with pytest.raises(InputError, match="is not finite"):
+        from_trec({"1": {"a": score}}, None, CORPUS, QUERIES)
+
+
+@pytest.mark.parametrize("depth", [0, "3", 1.5])
+def test_a_depth_that_is_no_whole_number_is_refused(depth):
+    from evenhand.errors import UsageError
+
+    with pytest.raises(UsageError, match="depth must be at least 1"):
+        from_trec({"1": {"a": 1.0}}, None, CORPUS, QUERIES, depth)

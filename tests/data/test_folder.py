@@ -189,3 +189,21 @@ def test_load_slates_reads_either(folder):
         load_slates(folder, format="qa")
     with pytest.raises(InputError, match="no such file or folder"):
         load_slates(folder / "none")
+
+
+def test_bad_answers_are_errors_with_their_line_and_unknown_options_list_the_known(tmp_path):
+    files = {
+        "corpus.jsonl": '{"_id": "a", "text": "x"}\n{"_id": "b", "text": "y"}\n',
+        "queries.jsonl": '{"_id": "q", "text": "x"}\n',
+        "qrels.tsv": "q\ta\t1\n",
+        "qa.jsonl": '{"id": "q", "answer": "x"}\n{"id": "q", "answer": "y"}\n',
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=r"qa.jsonl:2: id 'q' stands twice"):
+        load_slates(tmp_path, form="judged")
+    (tmp_path / "qa.jsonl").write_text('{"id": "q", "answer": ["x"]}\n')
+    with pytest.raises(InputError, match=r"qa.jsonl:1: an answer must be a string"):
+        load_slates(tmp_path, form="judged")
+    with pytest.raises(UsageError, match=r"\['colour'\].*'depth'"):
+        load_slates(tmp_path, colour="red")

@@ -139,3 +139,15 @@ def test_reading_holds_one_slate_at_a_time(tmp_path):
     tracemalloc.stop()
     assert count == 500
     assert peak < 1_000_000
+
+
+def test_a_file_that_cannot_be_written_is_told(tmp_path):
+    from evenhand.errors import UsageError
+
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "file" / "x.jsonl", tmp_path / ("x" * 300), "/"):
+        with pytest.raises(UsageError, match="cannot be written"):
+            write_slates(path, [])
+    with pytest.raises(InputError, match="item 0 of the slates is a str"):
+        write_slates(tmp_path / "x.jsonl", ["q1"])
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -124,3 +124,17 @@ def test_repeated_judgments(tmp_path):
     with pytest.raises(InputError, match="grade 2 here and grade 1 in line 1") as caught:
         read_qrels(put(tmp_path / "b", "q 0 a 1\nq 0 b 0\nq 0 a 2\n"))
     assert caught.value.line == 3
+
+
+def test_a_number_too_long_to_read_is_an_error_and_cut_in_the_message(tmp_path):
+    path = tmp_path / "long"
+    digits = "9" * 5000
+    for read, line in (
+        (read_run, f"q Q0 a {digits} 1.0 t"),
+        (read_run, f"q Q0 a 1 {digits} t"),
+        (read_qrels, f"q 0 a {digits}"),
+    ):
+        path.write_text(line + "\n")
+        with pytest.raises(InputError, match=f"{path}:1: .*9") as caught:
+            read(path)
+        assert len(str(caught.value)) < 300

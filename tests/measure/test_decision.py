@@ -178,3 +178,16 @@ def test_choices_too_small_are_undefined(rows):
 def test_one_row_has_no_flips():
     assert math.isnan(top1_flip([[1, 2]], [0, 1]))
     assert first_slot([[1, 2]], [[1, 0]], [0, 1]) == 1.0
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9])
+def test_set_flip_of_a_scorer_that_reads_positions_only(share):
+    # All M rows keep a candidate with chance q^M, some row with 1 - (1 - q)^M.
+    rng = np.random.default_rng(0)
+    rows, n = 10, 200
+    found = []
+    for _ in range(100):
+        positions = np.array([rng.permutation(n) for _ in range(rows)])
+        found.append(set_flip(positions < share * n))
+    expected = 1 - share**rows / (1 - (1 - share) ** rows)
+    assert np.mean(found) == pytest.approx(expected, abs=0.01)

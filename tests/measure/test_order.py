@@ -1,5 +1,6 @@
 import itertools
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -245,3 +246,22 @@ def test_top_instability_leaves_missing_candidates_out_pair_by_pair():
 def test_top_instability_refuses_wrong_settings(k, p):
     with pytest.raises(UsageError, match="k >= 1 and 0 < p < 1"):
         top_instability([[1, 2], [2, 1]], [0, 1], k=k, p=p)
+
+
+def test_the_most_that_many_rows_can_reach():
+    # Half of M rows reversed: (M/2)^2 of the M(M-1)/2 pairs are at 1, so M / (2 (M - 1)).
+    for rows in (2, 4, 10):
+        both = np.array([[3.0, 2.0, 1.0]] * (rows // 2) + [[1.0, 2.0, 3.0]] * (rows // 2))
+        assert tau_psi(both) == pytest.approx(rows / (2 * (rows - 1)))
+
+
+def test_ties_of_many_candidates_are_counted_in_little_memory():
+    # 1,500 candidates in pairs of equal scores: 750 of 1500 * 1499 / 2 pairs are tied in both rows.
+    scores = np.tile(np.arange(1500) // 2, (2, 1))
+    tracemalloc.start()
+    found = tied_pairs(scores)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found == 750 / (1500 * 1499 / 2)
+    # One number for every pair would be 18 MB, and there were several.
+    assert peak < 40e6

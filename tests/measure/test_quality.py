@@ -84,6 +84,16 @@ def test_slates_without_anything_relevant_count_zero():
     assert ungraded([GRADED], rel=4) == (0, 1)
 
 
+def test_a_judged_slate_without_candidates_counts_zero_in_the_ranking():
+    found = ranking_quality(["AP"], [slate("", {"z": 1}), slate("", None)], [np.zeros((2, 0))] * 2)[
+        "AP"
+    ]
+    assert found[0].tolist() == [0.0, 0.0]
+    assert np.isnan(found[1]).all()
+    # The filter had nothing to keep or drop.
+    assert np.isnan(set_quality("F1", slate("", {"z": 1}), np.zeros((1, 0)), 0.5)).all()
+
+
 def test_grades_and_candidates_disagree():
     # Judged 1 and 2, shown 1 and 9; q2 has no judgment, q9 no grades.
     slates = [

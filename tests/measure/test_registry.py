@@ -32,9 +32,13 @@ TEXTS = [
     "F1", "F1(t=0.5)", "F1(t=0.5, rel=2)", "SetP(rel=2)", "SetR(t=-1.5)",
     "tauPSI", "tauPSI(ties='strict')", "tauPSI(pairs='distinct')", "TopInstability@10",
     "TopInstability(p=0.8)@5", "TiedPairs", "ExactTies", "ScoreSpread", "OrderSD", "RankSpread",
+    "SlotShare", "WindowShare", "ResidualShare", "SlotShare(df='raw')",
     "Residual", "Overlap", "Overlap(t=0.5)", "OverlapNonEmpty(t=0.5)", "SetFlip(t=0.5)",
     "BothEmpty(t=0.5)", "Retained", "Retained(t=1e-05)", "Top1Flip", "Top1Flip(kind='modal')",
     "PairFlip", "PairFlip(kind='modal')", "FirstSlot",
+    "CanonicalPSI", "ScoreChange", "PoolPSI", "PoolPSI(kind='dropped')", "TopSetFlip@10",
+    "RetainedDelta", "RetainedDelta(t=0.5)",
+    "CorrectFlip", "CorrectFlip(kind='modal')", "Margin", "GoldAccuracy",
 ]  # fmt: skip
 
 
@@ -66,7 +70,7 @@ def test_ir_measures_reads_our_names(text):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("nDGC@10", "unknown measure 'nDGC' in 'nDGC@10'; known are ['AP', 'BothEmpty', 'ExactTies'"),
+        ("nDGC@10", "unknown measure 'nDGC' in 'nDGC@10'; known are ['AP', 'BothEmpty', 'Can"),
         ("Overlap(k=0.5)", "Overlap has no option 'k'; known are ['t']"),
         ("nDCG(rel=2)@10", "nDCG has no option 'rel'; known are []"),
         ("PairFlip(kind='mode')", "must be one of ['modal', 'pairwise'], got 'mode'"),
@@ -109,6 +113,10 @@ def test_kinds_and_thresholds_are_declared():
         ("OrderSD", math.sqrt(0.5), 0.5),
         ("RankSpread", math.sqrt(0.5), 0.5),
         ("Residual", math.sqrt(2), 1.0),
+        # All movement follows the slot; there is one window.
+        ("SlotShare", 1.0, 1.0),
+        ("WindowShare", 0.0, 0.0),
+        ("ResidualShare(df='raw')", 0.0, 0.0),
         # {a} against {b}: 0, and 1 with itself.
         ("Overlap(t=0.5)", 0.0, 0.5),
         ("OverlapNonEmpty(t=0.5)", 0.0, 0.5),
@@ -179,6 +187,10 @@ def test_floor_is_between_canonical_and_repeat():
     # {a, b} against {a, c}: one shared of three.
     assert between(parse("Overlap"), unsteady, abc, 2) == pytest.approx(1 / 3)
     assert between(parse("tauPSI"), SLOT, AB) == 0.0
+    # What compares with the canonical row has the repeat as its only other row: b and c move by 1.
+    assert between(parse("CanonicalPSI"), unsteady, abc) == pytest.approx(1 / 3)
+    assert between(parse("ScoreChange"), unsteady, abc) == pytest.approx(2 / 3)
+    assert between(parse("ScoreChange"), SLOT, AB) == 0.0
 
 
 def test_floor_is_undefined_without_two_rows():

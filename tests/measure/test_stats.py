@@ -5,7 +5,8 @@ import pytest
 from scipy import stats
 
 from evenhand.errors import UsageError
-from evenhand.measure.stats import bootstrap_means, estimate
+from evenhand.measure import stats as measure_stats
+from evenhand.measure.stats import bootstrap_means, estimate, estimates
 from evenhand.types import Estimate
 
 NAN = float("nan")
@@ -69,6 +70,15 @@ def test_equal_values_give_exactly_that():
     assert estimate([0.1] * 10) == Estimate(0.1, 0.1, 0.1, 10, 0, 0.95)
 
 
+def test_no_mean_leaves_the_range_of_the_values():
+    # (0 - 1/3) + 1/3 and the like: the last digit of a mean must not fall below 0 or above 1.
+    few = [1 / 3, 0.0, 0.0, 0.0, 2 / 3, 0.0, 0.0, 1 / 3, 0.0, 0.0]
+    for values in (few, [1 - value for value in few]):
+        means = bootstrap_means(values, draws=5000)
+        assert 0 <= means.min() <= means.max() <= 1
+    assert estimate(few).low == 0.0
+
+
 def test_wrong_use_is_refused():
     with pytest.raises(UsageError, match=r"one value per slate, got shape \(1, 2\)"):
         estimate([[1.0, 2.0]])
@@ -76,3 +86,27 @@ def test_wrong_use_is_refused():
         estimate([1.0], draws=0)
     with pytest.raises(UsageError, match="level=1"):
         estimate([1.0], level=1)
+
+
+def test_many_estimates_equal_one_by_one():
+    rng = np.random.default_rng(0)
+    columns = [
+        rng.random(40),
+        np.where(rng.random(40) < 0.3, NAN, 1.0),
+        np.full(40, NAN),
+        rng.random(3),
+    ]
+    columns.append(np.array([NAN] * 39 + [0.5]))
+    found = estimates(columns, draws=500, seed=3)
+    for one, values in zip(found, columns, strict=True):
+        alone = estimate(values, draws=500, seed=3)
+        assert repr(one) == repr(alone)
+    assert estimates([]) == []
+
+
+def test_one_draw_serves_all_measures_of_a_run(monkeypatch):
+    drawn = []
+    real = measure_stats.generator
+    monkeypatch.setattr(measure_stats, "generator", lambda *a: drawn.append(a) or real(*a))
+    estimates([np.arange(9.0), np.arange(9.0) ** 2, np.arange(4.0)], draws=100)
+    assert len(drawn) == 2

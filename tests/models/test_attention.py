@@ -112,6 +112,20 @@ def test_model_that_differs_through_the_seam_is_refused(tiny_model, monkeypatch)
         Forward(model)
 
 
+def test_model_that_carries_a_state_past_attention_shows_no_branches(tiny_model, monkeypatch):
+    model = tiny_model("llama")
+    norm = type(model.model.norm)
+    plain = norm.forward
+    # Every token gets the mean of all before it, as a recurrent layer would give.
+    monkeypatch.setattr(norm, "forward", lambda self, x: plain(self, x.cumsum(dim=1)))
+    reader = Forward(model)
+    whole = SimpleNamespace(ids=(5, 6, 7), branches=(0,) * 3, positions=(0, 1, 2), readouts=(2,))
+    split = SimpleNamespace(ids=(5, 6, 7), branches=(0, 1, 2), positions=(0, 1, 1), readouts=(2,))
+    assert len(reader.read([whole], ["q"], lambda hidden, index: hidden)) == 1
+    with pytest.raises(ScorerError, match="slate 'r': LlamaForCausalLM carries a state"):
+        reader.read([whole, split], ["q", "r"], lambda hidden, index: hidden)
+
+
 def test_two_readers_share_one_switched_model(tiny_model):
     model = tiny_model("llama")
     first, second = Forward(model), Forward(model)

@@ -150,6 +150,20 @@ def test_folder_without_a_model(tmp_path):
         load(f"hf:{tmp_path}", device="cpu")
 
 
+def test_folder_without_a_tokenizer(saved):
+    for path in saved[0].glob("*token*"):
+        path.unlink()
+    with pytest.raises(InputError, match=r"no tokenizer in this folder: none of tokenizer\.json"):
+        load(f"hf:{saved[0]}", device="cpu")
+
+
+def test_adapter_folder_without_its_config_is_told_before_any_weights(tmp_path, monkeypatch):
+    monkeypatch.setattr("evenhand.models.load._base", lambda *_: pytest.fail("weights were read"))
+    (tmp_path / "lora").mkdir()
+    with pytest.raises(InputError, match=r"lora: no adapter_config\.json"):
+        load("hf:org/name", adapter=str(tmp_path / "lora"), device="cpu")
+
+
 def test_hub_that_cannot_be_reached_says_what_to_do(monkeypatch):
     transformers = pytest.importorskip("transformers")
 
@@ -210,6 +224,7 @@ def test_missing_extra_is_named(monkeypatch, tmp_path, package):
 
 def test_missing_peft_is_named(monkeypatch, saved, tmp_path):
     monkeypatch.setitem(sys.modules, "peft", None)
+    (tmp_path / "adapter_config.json").write_text("{}")
     with pytest.raises(MissingExtraError, match=r"peft.*evenhand\[hf\]"):
         load(f"hf:{saved[0]}+{tmp_path}", device="cpu")
 

@@ -11,7 +11,7 @@ import pytest
 
 from evenhand.errors import InputError, ScorerError
 from evenhand.models import cache_dir
-from evenhand.models.store import MANIFEST, file_sha256, folder_sha256, is_complete, publish
+from evenhand.models.store import MANIFEST, folder_sha256, is_complete, publish
 
 
 def _fill(text):
@@ -28,13 +28,6 @@ def test_cache_dir_follows_the_environment(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache_dir() == tmp_path / "evenhand"
-
-
-def test_file_sha256_of_a_known_text(tmp_path):
-    (tmp_path / "f").write_bytes(b"abc")
-    # FIPS 180-2, appendix B.1
-    known = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-    assert file_sha256(tmp_path / "f") == known
 
 
 def test_folder_sha256_covers_weights_config_and_tokenizer_only(tmp_path):

@@ -11,7 +11,7 @@ import pytest
 
 from evenhand.errors import UsageError
 from evenhand.present.design import DESIGNS, design
-from evenhand.types import Candidate, Slate
+from evenhand.types import Candidate, Slate, Surface
 
 
 def slate(n, name="q1"):
@@ -55,10 +55,14 @@ def test_order_keeps_companions_and_companions_keeps_slots():
         assert (presentation.slots() == canonical.slots()).all()
 
 
-def test_companions_has_one_row_when_there_is_one_window():
-    plan = design("companions", width=5).draw(slate(5))
-    assert plan.exhaustive
-    assert len(random_rows(plan)) == 1
+def test_where_nothing_can_vary_there_is_no_random_row():
+    # One window: no other companions. Windows of one: no other slot.
+    for plan in (
+        design("companions", width=5).draw(slate(5)),
+        design("order", width=1).draw(slate(5)),
+    ):
+        assert plan.kinds == ("canonical", "repeat")
+        assert not plan.exhaustive
 
 
 def test_ragged_tail_takes_part_in_companions():
@@ -119,6 +123,7 @@ def test_plan_does_not_depend_on_the_hash_seed():
         ({"rule": "zigzag"}, "unknown window rule 'zigzag'; known are"),
         ({"rows": 0}, "at least 1 random row, got rows=0"),
         ({"width": 0}, "width of at least 1, got 0"),
+        ({"surface": Surface(rubric="relevence")}, "unknown rubric 'relevence'; known are"),
     ],
 )
 def test_bad_settings_are_refused(settings, message):
@@ -131,5 +136,101 @@ def test_channels_are_declared():
         "reorder": {"order", "companions"},
         "order": {"order"},
         "companions": {"companions"},
+        "marker": {"marker"},
+        "skeleton": {"skeleton"},
+        "rubric": {"rubric"},
+        "window": {"window"},
+        "membership": {"membership"},
     }
     assert design("order").channels == {"order"}
+
+
+@pytest.mark.parametrize("name", ["marker", "skeleton", "rubric"])
+def test_surface_designs_keep_everything_but_the_surface(name):
+    plan = design(name, width=3, rows=4, surface=Surface(query="around")).draw(slate(8))
+    canonical = plan.presentations[0]
+    assert (
+        canonical
+        == design("order", width=3, surface=Surface(query="around")).draw(slate(8)).presentations[0]
+    )
+    assert plan.presentations[-1] == canonical
+    rows = random_rows(plan)
+    assert len({p.surface for p in rows}) == len(rows) == (3 if name == "rubric" else 4)
+    for presentation in rows:
+        assert presentation.surface != canonical.surface
+        assert presentation.with_surface(canonical.surface) == canonical
+        assert presentation.surface.query == "around"
+    assert not plan.exhaustive
+
+
+def test_window_design_keeps_the_order_and_its_limit():
+    plan = design("window", width=4).draw(slate(16))
+    rows = random_rows(plan)
+    # B 1 by either rule is one cut; B 2, 4 and 8 by two rules, less the canonical one: 6.
+    assert len({p.windows for p in rows}) == len(rows) == 6
+    assert all(p.order == tuple(range(16)) for p in rows)
+    assert {max(map(len, p.windows)) for p in rows} == {1, 2, 4, 8}
+    narrow = random_rows(design("window", width=4, most=4).draw(slate(16)))
+    assert {max(map(len, p.windows)) for p in narrow} == {1, 2, 4}
+    assert len(random_rows(design("window", width=4, rows=3).draw(slate(16)))) == 3
+
+
+def test_membership_design_omits_the_reserve_and_exchanges_one_member():
+    plan = design("membership", width=3).draw(slate(5))
+    assert plan.presentations[0].order == (0, 1, 2, 3)
+    assert plan.presentations[0].windows == ((0, 1, 2), (3,))
+    assert plan.presentations[0].omitted == plan.presentations[-1].omitted == (4,)
+    # 4 replaced and 3 dropped; the last member replaced and dropped are the same.
+    shown = [(p.order, p.omitted) for p in random_rows(plan)]
+    assert shown == [
+        ((4, 1, 2, 3), (0,)),
+        ((0, 4, 2, 3), (1,)),
+        ((0, 1, 4, 3), (2,)),
+        ((0, 1, 2, 4), (3,)),
+        ((1, 2, 3, 4), (0,)),
+        ((0, 2, 3, 4), (1,)),
+        ((0, 1, 3, 4), (2,)),
+    ]
+    assert design("membership").draw(slate(1)).kinds == ("canonical", "repeat")
+    assert design("membership").draw(slate(1)).presentations[0].omitted == ()
+
+
+def test_variants_depend_on_the_slate_alone():
+    for name in ("marker", "skeleton", "window", "membership"):
+        drawn = design(name, rows=4, width=8)
+        assert drawn.draw(slate(40, "q1")) == drawn.draw(slate(40, "q1"))
+        assert drawn.draw(slate(40, "q1")) != drawn.draw(slate(40, "q2"))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("rows", True),
+        ("rows", 2.0),
+        ("rows", "3"),
+        ("width", 2.5),
+        ("width", False),
+        ("seed", None),
+        ("seed", 1.0),
+        ("most", "4"),
+        ("rule", 3),
+        ("rule", ["contiguous"]),
+    ],
+)
+def test_settings_of_another_type_are_refused(field, value):
+    with pytest.raises(UsageError, match=f"{field} must be a (whole number|string), got"):
+        design(**{field: value})
+
+
+def test_a_name_that_is_no_string_is_refused():
+    with pytest.raises(UsageError, match="name must be a string, got None"):
+        design(None)
+
+
+def test_many_rows_do_not_list_every_order(monkeypatch):
+    # 4! = 24 orders: listed with room for 24, drawn with repetition where 23 is the most.
+    whole = design(rows=30).draw(slate(4))
+    assert (len(random_rows(whole)), whole.exhaustive) == (24, True)
+    monkeypatch.setattr("evenhand.present.design.MOST_EXHAUSTIVE", 23)
+    drawn = design(rows=30).draw(slate(4))
+    assert (len(random_rows(drawn)), drawn.exhaustive) == (30, False)

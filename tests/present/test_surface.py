@@ -7,7 +7,8 @@ import dataclasses
 import pytest
 
 from evenhand.errors import ScorerError, UsageError
-from evenhand.present.surface import check_surface, markers, one_line, plain_chat, render, surface_hash
+from evenhand.present import surface
+from evenhand.present.surface import check_surface, markers, one_line, plain_chat, render, texts_hash
 from evenhand.present.texts import RUBRICS, SKELETONS
 from evenhand.types import Surface
 
@@ -129,16 +130,34 @@ def test_unknown_names_list_the_known(field, value):
         check_surface(dataclasses.replace(Surface(), **{field: value}))
 
 
-def test_hash_follows_every_setting():
-    changed = [
-        Surface(),
-        Surface(rubric="answer_support"),
-        Surface(markers="letters"),
-        Surface(marker_seed=1),
-        Surface(enclose=True),
-        Surface(query="around"),
-        Surface(skeleton="bare"),
-        Surface(dummy=1),
-        Surface(visibility="parallel"),
-    ]
-    assert len({surface_hash(surface) for surface in changed}) == len(changed)
+@pytest.mark.parametrize(
+    ("field", "value"), [("dummy", 1.0), ("dummy", True), ("enclose", "yes"), ("marker_seed", "1")]
+)
+def test_settings_of_another_type_are_refused(field, value):
+    with pytest.raises(UsageError, match=f"{field} must be (int|bool), got {value!r}"):
+        check_surface(dataclasses.replace(Surface(), **{field: value}))
+
+
+def test_hash_follows_every_fixed_text_of_its_surface_and_no_other(monkeypatch):
+    mine = Surface(rubric="counter_argument", skeleton="bare")
+    before = texts_hash(mine)
+    assert texts_hash(mine) == before
+    rubric, skeleton = RUBRICS["counter_argument"], SKELETONS["bare"]
+    other = dataclasses.replace(RUBRICS["relevance"], task="Other.")
+    for name in ("relevance", "added"):
+        with monkeypatch.context() as patch:
+            patch.setitem(RUBRICS, name, other)
+            patch.setitem(SKELETONS, name, dataclasses.replace(SKELETONS["grade"], header="Other:"))
+            assert texts_hash(mine) == before
+    changes = (
+        ("setitem", RUBRICS, "counter_argument", dataclasses.replace(rubric, task="Other.")),
+        ("setitem", SKELETONS, "bare", dataclasses.replace(skeleton, header="Other:")),
+        ("setattr", surface, "FORM", "Other:"),
+    )
+    seen = {before}
+    for how, where, name, value in changes:
+        with monkeypatch.context() as patch:
+            getattr(patch, how)(where, name, value)
+            seen.add(texts_hash(mine))
+    assert len(seen) == 4
+    assert texts_hash(mine) == before

@@ -74,3 +74,36 @@ def test_the_input_is_read_once_as_a_stream(tmp_path, kit):
     with RunFolder.begin(tmp_path, kit.settings, stream(), 2) as run:
         assert [slate.id for slate in run.slates()] == ["s0", "s1", "s2", "s3", "s4"]
     assert read == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("inside", ["file/run", "x" * 300])
+def test_a_folder_that_cannot_be_made_is_an_error_with_its_reason(tmp_path, begin, inside):
+    (tmp_path / "file").touch()
+    with pytest.raises(ResumeError, match="cannot be written"):
+        begin(tmp_path / inside)
+
+
+def test_a_disk_that_is_full_while_slates_are_written_leaves_nothing(tmp_path, kit, begin):
+    def stream():
+        yield kit.slate(0)
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(ResumeError, match=r"slates.jsonl: cannot be written \(No space left"):
+        begin(tmp_path / "run", stream())
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_input_that_cannot_be_read_is_not_taken_for_a_full_disk(tmp_path, begin):
+    def stream():
+        yield from (tmp_path / "none.jsonl").open()
+
+    with pytest.raises(FileNotFoundError):
+        begin(tmp_path / "run", stream())
+
+
+def test_a_file_where_the_parts_belong_is_told(tmp_path, begin):
+    begin(tmp_path)
+    (tmp_path / "parts").rmdir()
+    (tmp_path / "parts").write_text("mine")
+    with pytest.raises(ResumeError, match="parts: cannot be written"):
+        begin(tmp_path)

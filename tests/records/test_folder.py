@@ -130,3 +130,48 @@ def test_a_run_of_no_slates(tmp_path, kit):
     with RunFolder.begin(tmp_path, kit.settings, [], 2) as folder:
         folder.merge()
     assert list(RunFolder.open(tmp_path).recorded()) == []
+
+
+@pytest.mark.parametrize("name", ["model:v1", "a%20b", "s3:bucket"])
+def test_a_folder_name_that_looks_like_an_address_is_a_folder(tmp_path, kit, name, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with RunFolder.begin(name, kit.settings, [], 2) as folder:
+        folder.merge()
+    assert list(RunFolder.open(name).recorded()) == []
+    assert (tmp_path / name / "scores.parquet").exists()
+
+
+def test_lost_or_cut_slates_are_told(finished, kit, resume):
+    path = finished.path / "slates.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-20])
+    with pytest.raises(ResumeError, match="changed or damaged"), resume(finished):
+        pass
+    path.unlink()
+    with pytest.raises(ResumeError, match="repeat the run with the same slates"):
+        list(RunFolder.open(finished.path).recorded())
+    with resume(finished):
+        assert path.read_bytes() == whole
+
+
+def test_a_table_of_another_kind_is_damage(finished):
+    rows, scores = finished.path / "rows.parquet", finished.path / "scores.parquet"
+    rows.write_bytes(scores.read_bytes())
+    with pytest.raises(ResumeError, match="other columns"):
+        list(RunFolder.open(finished.path).recorded())
+
+
+def test_a_manifest_that_counts_other_slates_is_told(finished, resume):
+    import json
+
+    path = finished.path / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "n_slates": 99}))
+    with pytest.raises(ResumeError, match="other slates than the 99"), resume(finished) as folder:
+        folder.part_slates(0)
+
+
+@pytest.mark.parametrize("size", [0, "3", 1.5])
+def test_a_part_size_that_is_no_whole_number_is_refused(tmp_path, kit, size):
+    with pytest.raises(UsageError, match="part_size must be a whole number"):
+        RunFolder.begin(tmp_path / "run", kit.settings, [], size)
+    assert not (tmp_path / "run").exists()

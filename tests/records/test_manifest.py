@@ -42,6 +42,22 @@ def test_true_is_not_one():
     ]
 
 
+SOUND = {
+    "format": manifest.FORMAT, "n_slates": 3, "part_size": 2, "settings": {}, "slates_hash": "h",
+    "versions": {},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [{"settings": []}, {"n_slates": None}, {"n_slates": -1}, {"part_size": 0}, {"versions": "1"}],
+)
+def test_values_that_no_run_writes_are_damage(tmp_path, damage):
+    manifest.write(tmp_path, {**SOUND, **damage})
+    with pytest.raises(ResumeError, match=f"damaged: .*{next(iter(damage))}"):
+        manifest.read(tmp_path)
+
+
 def test_versions_name_what_is_loaded():
     assert {"evenhand", "python", "numpy"} <= manifest.versions().keys()
 
@@ -70,7 +86,6 @@ def test_another_format_is_refused(tmp_path):
 
 
 def test_a_lone_surrogate_survives(tmp_path):
-    keys = ("n_slates", "part_size", "slates_hash", "versions")
-    written = {"format": 1, "settings": {"text": "\ud800"}, **dict.fromkeys(keys, 0)}
+    written = {**SOUND, "settings": {"text": "\ud800"}}
     manifest.write(tmp_path, written)
     assert manifest.read(tmp_path) == written

@@ -19,6 +19,7 @@ RESULTS = [
         tokens=7,
         truncated=np.array([0, 4, 0]),
         escaped=np.array([1, 0, 0]),
+        query_escaped=2,
     ),
     Scored.failed(3, "lost \ud800"),
 ]
@@ -54,7 +55,24 @@ def test_a_record_comes_back_as_it_was():
     np.testing.assert_array_equal(back.escaped, [[1, 0, 0], [0, 0, 0]])
     assert back.failures == (None, "lost \\ud800")
     assert (back.prompts.tolist(), back.tokens.tolist()) == ([1, 0], [7, 0])
+    assert back.query_escaped.tolist() == [2, 0]
     assert int(back.missing.sum()) == 4
+
+
+def test_who_is_not_shown_stands_nowhere_and_is_not_missing():
+    # b is not shown: windows (c, a) of order c a.
+    out = Presentation((2, 0), ((2, 0),), omitted=(1,))
+    plan = Plan((CANONICAL, out), ("canonical", "random"))
+    results = [Scored(np.array([0.1, 0.2, 0.3])), Scored(np.array([0.1, np.nan, np.nan]))]
+    part = part_table([(SLATE, plan, results)])
+    scores = scores_table(part, [SLATE])
+    for name, values in {"position": [1, -1, 0], "slot": [1, -1, 0], "window": [0, -1, 0]}.items():
+        assert scores[name].to_pylist()[3:] == values
+    assert scores["score"].to_pylist()[3:] == [0.1, None, None]
+    back = recorded(SLATE, rows_table(part), scores)
+    assert back.matrix.plan == plan
+    # c is missing, b was not shown.
+    assert back.missing.tolist() == [[False] * 3, [False, False, True]]
 
 
 def test_a_slate_without_candidates_keeps_its_rows():

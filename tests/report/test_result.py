@@ -6,7 +6,7 @@ import pytest
 
 import evenhand
 from evenhand.errors import InputError, ResumeError, UsageError
-from evenhand.report.result import Result, audit, write_html
+from evenhand.report.result import Result, audit, write_html, write_text
 from evenhand.types import Candidate, Slate
 
 
@@ -147,3 +147,44 @@ def test_several_results_share_one_page(tmp_path):
     page = write_html(results, tmp_path / "page.html").read_text("utf-8")
     assert 'id="result-0"' in page
     assert 'id="result-1"' in page
+
+
+TOY = evenhand.open_scorer("toy")
+ONE = slates()[0]
+
+
+@pytest.mark.parametrize(
+    ("scorer", "given", "settings", "says"),
+    [
+        ("toy", [], {}, "open_scorer"),
+        (None, [], {}, "a scorer is needed, got NoneType"),
+        (lambda query, texts: [0.0], [], {}, r"wrap a function .* evenhand\.scorer"),
+        (TOY, ONE, {}, "put one slate in a list"),
+        (TOY, None, {}, "iterable of Slate is needed, got NoneType"),
+        (TOY, "demo", {}, "got str"),
+        (TOY, [ONE], {"measures": ["Vibes"]}, r"Vibes.*tauPSI"),
+        (TOY, [ONE], {"measures": "tauPSI"}, "must be a list of names"),
+        (TOY, [ONE], {"threshold": "high"}, "must be a number"),
+    ],
+)
+def test_what_could_only_fail_after_scoring_is_refused_before(tmp_path, scorer, given, settings, says):
+    with pytest.raises(UsageError, match=says):
+        audit(scorer, given, out=tmp_path / "run", **settings)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_report_that_cannot_be_written_is_told(tmp_path):
+    (tmp_path / "file").touch()
+    for path in (tmp_path, tmp_path / "file" / "report.md"):
+        with pytest.raises(UsageError, match="the report cannot be written"):
+            write_text(path, "text")
+
+
+def test_the_records_of_an_unnamed_run_live_as_long_as_they_are_held():
+    folder = audit(evenhand.open_scorer("toy"), slates(), rows=2).folder
+    gc.collect()
+    assert len(list(folder.recorded())) == len(slates())
+    path = folder.path
+    del folder
+    gc.collect()
+    assert not path.exists()

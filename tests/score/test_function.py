@@ -51,11 +51,11 @@ def test_texts_come_by_window_in_slot_order_and_scores_go_home():
     assert (scored.prompts, scored.tokens, scored.failure) == (2, 0, None)
 
 
-def test_a_title_stands_on_a_line_before_the_text():
+def test_a_title_stands_before_the_text():
     seen = []
     slate = Slate("s", "q", (Candidate("a", "text", "Title"), Candidate("b", "alone")))
     scorer(lambda query, texts: seen.extend(texts) or [0, 0]).score([whole(slate)])
-    assert seen == ["Title\ntext", "alone"]
+    assert seen == ["Title: text", "alone"]
 
 
 def test_a_function_that_edits_its_list_changes_nothing():
@@ -149,6 +149,23 @@ def test_nan_stays_in_place_and_is_counted():
     )
     np.testing.assert_array_equal(scored.scores, [1, np.nan, 3])
     assert scored.failure == "the function returned NaN for 1 of 3 candidates"
+
+
+def test_who_is_not_shown_is_neither_asked_for_nor_missing():
+    asked = []
+
+    def f(query, texts):
+        asked.append(texts)
+        return list(map(len, texts))
+
+    slate = slate_of("a", "bb", "ccc")
+    shown = Shown(slate, Presentation((2, 0), ((2, 0),), omitted=(1,)))
+    (scored,) = scorer(f).score([shown])
+    assert asked == [["ccc", "a"]]
+    np.testing.assert_array_equal(scored.scores, [1, np.nan, 3])
+    assert scored.failure is None
+    (lost,) = scorer(lambda query, texts: [1.0, float("nan")]).score([shown])
+    assert lost.failure == "the function returned NaN for 1 of 2 candidates"
 
 
 def test_a_declared_unit_scale_is_held():
@@ -258,7 +275,7 @@ def test_declarations():
     plain = scorer(lengths)
     assert (plain.name, plain.scale, plain.order_free) == ("lengths", "raw", False)
     assert (plain.max_window, plain.default_window) == (None, None)
-    assert plain.channels == {"order", "companions", "window"}
+    assert plain.channels == {"order", "companions", "window", "membership"}
     told = scorer(lengths, name="n", revision="7", scale="unit", order_free=True, max_window=5)
     assert (told.name, told.revision, told.scale, told.order_free) == ("n", "7", "unit", True)
     assert (told.max_window, told.default_window) == (5, 5)
@@ -381,3 +398,31 @@ def test_empty_texts_keep_their_place_and_leave_the_others_alone():
     slate = slate_of("root A", "", "   ", "root D")
     assert scores_of(lengths, whole(slate)) == [6, 0, 3, 6]
     assert scores_of(lengths, shown_in(slate, (1, 3), (2, 0))) == [6, 0, 3, 6]
+
+
+def test_partials_are_told_apart_by_function_and_arguments():
+    def weighted(weight, query, texts):
+        return [weight * len(text) for text in texts]
+
+    def other(weight, query, texts):
+        return [weight - len(text) for text in texts]
+
+    revisions = {scorer(partial(f, weight)).revision for f in (weighted, other) for weight in (1, 2)}
+    assert len(revisions) == 4
+    assert scorer(partial(weighted, 1)).revision == scorer(partial(weighted, 1)).revision
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"name": ""}, {"name": 5}, {"revision": 5}, {"order_free": "no"}, {"max_window": True}],
+)
+def test_declarations_of_another_type_are_refused(options):
+    with pytest.raises(UsageError, match=next(iter(options))):
+        scorer(lengths, **options)
+
+
+def test_a_wrong_score_is_cut_in_the_message():
+    for wrong in ([10**5000] * 2, ["x" * 900] * 2, [10**400] * 2):
+        with pytest.raises(ScorerError) as caught:
+            scores_of(lambda query, texts, wrong=wrong: wrong, whole(slate_of("a", "b")))
+        assert len(str(caught.value)) < 400

@@ -62,6 +62,18 @@ def test_is_order_free_and_batch_free(tiny_model, tiny_tokenizer):
         assert np.abs(scores - scored.scores).max() < 1e-5
 
 
+def test_only_what_is_shown_is_read(tiny_model, tiny_tokenizer):
+    one = slate()
+    scorer = make(tiny_model, tiny_tokenizer, max_candidate_tokens=1)
+    [whole] = scorer.score([first(one)])
+    [scored] = scorer.score([next(iter(design("membership").draw(one).shown(one)))])
+    np.testing.assert_allclose(scored.scores[:3], whole.scores[:3], atol=1e-5)
+    assert np.isnan(scored.scores[3])
+    assert scored.prompts == 3
+    assert scored.truncated.tolist() == [*whole.truncated[:3], 0]
+    assert whole.truncated[3] > 0
+
+
 def test_cuts_candidates_and_counts(tiny_model, tiny_tokenizer):
     one = slate(texts=("egg " * 100, "egg"))
     [scored] = make(tiny_model, tiny_tokenizer, max_candidate_tokens=5).score([first(one)])

@@ -13,7 +13,8 @@ torch = pytest.importorskip("torch")
 from evenhand.errors import ScorerError, UsageError
 from evenhand.models.forward import Forward
 from evenhand.present.design import design
-from evenhand.score.local import LocalOptions, LocalScorer, split_options
+from evenhand.present.texts import RUBRICS
+from evenhand.score.local import LocalOptions, LocalScorer, context_of, open_local, split_options
 from evenhand.types import Candidate, Presentation, Shown, Slate, Surface
 
 FAMILIES = ("llama", "qwen3", "qwen3_moe", "gemma3", "gemma4", "granite")
@@ -56,7 +57,7 @@ def test_sequential_equals_one_plain_forward_pass(family, tiny_model, tiny_token
     scorer = scorer_of(tiny_model, tiny_tokenizer, family)
     one = shown_rows(make_slate())[1]
     [scored] = scorer.score([one])
-    for window, prompt in zip(one.presentation.windows, scorer.prompt(one), strict=True):
+    for window, prompt in zip(one.presentation.windows, scorer.prompts(one), strict=True):
         for candidate, place in zip(window, prompt.readouts, strict=True):
             grades, mass = oracle_grades(oracle, prompt.ids, place, prompt.grades)
             assert np.abs(scored.grades[candidate] - grades).max() < TOLERANCE
@@ -74,7 +75,7 @@ def test_parallel_equals_separate_prompts_that_differ_in_the_answer_line(
     scorer = scorer_of(tiny_model, tiny_tokenizer, family, surface)
     one = shown_rows(make_slate(), width=4, surface=surface)[1]
     [scored] = scorer.score([one])
-    for window, prompt in zip(one.presentation.windows, scorer.prompt(one), strict=True):
+    for window, prompt in zip(one.presentation.windows, scorer.prompts(one), strict=True):
         shared = [i for i, branch in zip(prompt.ids, prompt.branches, strict=True) if branch == 0]
         for slot, candidate in enumerate(window):
             line = [i for i, b in zip(prompt.ids, prompt.branches, strict=True) if b == slot + 1]
@@ -108,6 +109,20 @@ def test_scores_return_to_canonical_order(tiny_model, tiny_tokenizer):
     here = scorer.score([Shown(moved, Presentation((0, 1, 2), ((0, 1, 2),)))])[0].scores
     # slot 0 holds candidate 2: its score in the moved slate stands in column 0
     assert np.abs(there[list(order)] - here).max() < TOLERANCE
+
+
+def test_who_is_not_shown_is_in_no_prompt(tiny_model, tiny_tokenizer):
+    slate = make_slate(n=5)
+    scorer = scorer_of(tiny_model, tiny_tokenizer)
+    shown = next(iter(design("membership", width=3).draw(slate).shown(slate)))
+    smaller = Slate(slate.id, slate.query, slate.candidates[:4])
+    alone = next(iter(design(width=3).draw(smaller).shown(smaller)))
+    (scored,), (other,) = scorer.score([shown]), scorer.score([alone])
+    np.testing.assert_allclose(scored.scores[:4], other.scores, atol=1e-6)
+    assert np.isnan(scored.scores[4])
+    assert np.isnan(scored.grades[4]).all()
+    assert (scored.truncated[4], scored.escaped[4]) == (0, 0)
+    assert (scored.prompts, scored.tokens) == (other.prompts, other.tokens)
 
 
 def test_out_of_memory_halves_the_batch_never_the_window(tiny_model, tiny_tokenizer, monkeypatch):
@@ -161,10 +176,10 @@ def test_foreign_text_moves_no_slot(text, visibility, tiny_model, tiny_tokenizer
     scorer = scorer_of(tiny_model, tiny_tokenizer, surface=surface)
     slate = Slate("q", "query", (Candidate("a", "egg"), Candidate("b", text), Candidate("c", "water")))
     one = Shown(slate, Presentation((0, 1, 2), ((0, 1, 2),), surface))
-    [prompt] = scorer.prompt(one)
+    [prompt] = scorer.prompts(one)
     special = {tiny_tokenizer.convert_tokens_to_ids(t) for t in tiny_tokenizer.all_special_tokens}
     plain = Slate("q", "query", (Candidate("a", "egg"), Candidate("b", "x"), Candidate("c", "water")))
-    [reference] = scorer.prompt(Shown(plain, one.presentation))
+    [reference] = scorer.prompts(Shown(plain, one.presentation))
     assert sum(i in special for i in prompt.ids) == sum(i in special for i in reference.ids)
     # each slot's readout stands on the space of its own answer line, as far apart as without the text
     gaps = np.diff(prompt.readouts)
@@ -196,10 +211,10 @@ def test_context_cuts_candidates_equally_and_nothing_else(tiny_model, tiny_token
     wide = scorer_of(tiny_model, tiny_tokenizer, max_candidate_tokens=None)
     slate = Slate("q", "boil", tuple(Candidate(f"c{i}", "egg " * 50) for i in range(3)))
     one = Shown(slate, Presentation((0, 1, 2), ((0, 1, 2),)))
-    [whole] = wide.prompt(one)
+    [whole] = wide.prompts(one)
     context = len(whole.ids) - 30
     narrow = scorer_of(tiny_model, tiny_tokenizer, max_candidate_tokens=None, context=context)
-    [cut] = narrow.prompt(one)
+    [cut] = narrow.prompts(one)
     assert len(set(cut.truncated)) == 1
     assert sum(cut.truncated) >= 30
     assert len(cut.ids) <= context
@@ -255,11 +270,40 @@ def test_revision_follows_what_changes_scores(tiny_model, tiny_tokenizer):
     assert other.revision != first.revision
 
 
+def test_revision_stays_when_a_rubric_is_added(tiny_model, tiny_tokenizer, monkeypatch):
+    before = scorer_of(tiny_model, tiny_tokenizer).revision
+    monkeypatch.setitem(RUBRICS, "added", replace(RUBRICS["relevance"], task="Other."))
+    assert scorer_of(tiny_model, tiny_tokenizer).revision == before
+
+
 def test_unknown_settings_are_named():
     with pytest.raises(UsageError, match="unknown scorer options .'tokn_budget'.*token_budget"):
         split_options({"tokn_budget": 3}, LocalOptions)
-    with pytest.raises(UsageError, match="width must be at least 1, got 0"):
+    with pytest.raises(UsageError, match="width must be at least 1, a whole number, got 0"):
         LocalOptions(width=0)
+    with pytest.raises(UsageError, match="context must be at least 1, a whole number, got 'long'"):
+        LocalOptions(context="long")
+    with pytest.raises(UsageError, match="label_mass must be True or False, got 'no'"):
+        LocalOptions(label_mass="no")
+
+
+def test_settings_are_checked_before_the_model_is_loaded(monkeypatch):
+    monkeypatch.setattr("evenhand.score.local.load", lambda *_, **__: pytest.fail("was loaded"))
+    with pytest.raises(UsageError, match="token_budget must be at least 1"):
+        open_local("hf:org/name", token_budget=0)
+    with pytest.raises(UsageError, match="unknown rubric 'x'"):
+        open_local("hf:org/name", rubric="x")
+
+
+def test_context_is_what_the_model_was_made_for():
+    def model(**settings):
+        return SimpleNamespace(
+            config=SimpleNamespace(get_text_config=lambda: SimpleNamespace(**settings))
+        )
+
+    assert context_of(model(max_position_embeddings=2048)) == 2048
+    assert context_of(model()) == 4096
+    assert context_of(model(max_position_embeddings=10_000, attention_chunk_size=8192)) == 8192
 
 
 def test_label_mass_can_be_left_out(tiny_model, tiny_tokenizer):

@@ -9,8 +9,17 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from evenhand.errors import ScorerError
+from evenhand.models.forward import Forward
 from evenhand.score import readout
-from evenhand.score.readout import Head, expected_score, grade_probabilities, head_of, label_mass
+from evenhand.score.readout import (
+    Head,
+    checked_head,
+    expected_score,
+    grade_probabilities,
+    head_of,
+    label_mass,
+)
 
 
 def test_expected_score_by_hand():
@@ -81,3 +90,20 @@ def test_head_of_reads_the_configuration(settings, scale, softcap):
     output = SimpleNamespace(weight=torch.ones(2, 1), bias=None)
     head = head_of(SimpleNamespace(get_output_embeddings=lambda: output, config=config))
     assert (head.scale, head.softcap) == (scale, softcap)
+
+
+def test_head_that_misses_what_the_model_does_is_refused(tiny_model, monkeypatch):
+    model = tiny_model("llama")
+    # also of a model in training, whose weights want gradients
+    assert checked_head(Forward(model.requires_grad_(True))).scale == 1.0
+    plain = type(model).forward
+
+    def scaled(self, *args, **kwargs):
+        output = plain(self, *args, **kwargs)
+        output.logits = output.logits * 1.1
+        return output
+
+    monkeypatch.setattr(type(model), "forward", scaled)
+    # |x - 1.1 x| / |1.1 x| = 1/11 = 9.09%
+    with pytest.raises(ScorerError, match=r"they differ by 9\.09%"):
+        checked_head(Forward(model))

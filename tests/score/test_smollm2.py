@@ -54,7 +54,7 @@ def test_equals_the_slow_oracle_and_the_golden_scores(visibility, smollm2, plain
     scorer = LocalScorer(smollm2, LocalOptions(), surface)
     one = rows(surface)[0]
     [scored] = scorer.score([one])
-    prompt, window = scorer.prompt(one)[0], one.presentation.windows[0]
+    prompt, window = scorer.prompts(one)[0], one.presentation.windows[0]
     for slot, candidate in enumerate(window):
         seen = [i for i, b in zip(prompt.ids, prompt.branches, strict=True) if b in (0, slot + 1)]
         cut = seen if visibility == "parallel" else prompt.ids[: prompt.readouts[slot] + 1]

@@ -45,11 +45,14 @@ def test_each_text_is_tokenised_once(tiny_tokenizer):
 
 
 def test_cache_is_bounded(tiny_tokenizer, monkeypatch):
-    monkeypatch.setattr("evenhand.score.tokens.CACHED_TEXTS", 2)
+    monkeypatch.setattr("evenhand.score.tokens.CACHED_TOKENS", 2)
     tokens = TokenizerTokens(tiny_tokenizer)
     for text in ("a", "b", "c"):
         tokens.text(text)
-    assert len(tokens._cache) == 2
+    assert [text for _, text in tokens._cache] == ["b", "c"]
+    # a text longer than the bound is still remembered, alone
+    assert len(tokens.text("a b c")[0]) > 2
+    assert [text for _, text in tokens._cache] == ["a b c"]
 
 
 def test_chat_template_and_plain_form(tiny_tokenizer):

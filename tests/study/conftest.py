@@ -34,6 +34,7 @@ def a_record(slate, plan, scores, **more):
         "failures": (None,) * rows,
         "prompts": np.ones(rows, dtype=np.int64),
         "tokens": np.full(rows, 10, dtype=np.int64),
+        "query_escaped": np.zeros(rows, dtype=np.int64),
         **more,
     }
     return Recorded(slate, ScoreMatrix(scores, plan), **fields)

@@ -70,6 +70,33 @@ def test_the_worked_example(kit, tmp_path):
     ]
 
 
+def test_high_grades_have_sets_of_their_own(kit, tmp_path):
+    # 8 slates alike: a grade 2, b grade 1, scored .9 .6 .3 .1. Relevant from 1 on are a and b: kept
+    # whole from t = .45, F1 1. From 2 on it is a: t = .75 in both folds.
+    plan = kit.plan([(0, 1, 2, 3), (3, 2, 1, 0)])
+    rows = [[0.9, 0.6, 0.3, 0.1], [0.9, 0.6, 0.3, 0.1], [0.6, 0.9, 0.3, 0.1], [0.9, 0.6, 0.3, 0.1]]
+    entries = [(kit.slate(f"s{i}", grades={"a": 2, "b": 1}), plan, rows) for i in range(8)]
+    folder = kit.run(tmp_path / "run", entries)
+    found = analyse(folder)
+    assert found.threshold.folds == pytest.approx((0.45, 0.45))
+    assert (found.threshold_high.rule, found.threshold_high.min_grade) == ("f1", 2)
+    assert found.threshold_high.folds == pytest.approx((0.75, 0.75))
+    # Both rows keep {a, b} at .45; at .75 one keeps a and the other b: nothing shared.
+    assert found.decisions["Overlap"].mean == 1
+    assert found.decisions["Overlap(rel=2)"].mean == 0
+    assert (found.served["F1"].mean, found.served["F1(rel=2)"].mean) == (1, 1)
+    # Shuffled: a alone is right, b alone is wrong.
+    assert (found.shuffled["F1"].mean, found.shuffled["F1(rel=2)"].mean) == (1, 0.5)
+    assert analysis_from_dict(json.loads(json.dumps(analysis_to_dict(found)))).threshold_high == (
+        found.threshold_high
+    )
+    fixed = analyse(folder, threshold=0.5)
+    assert fixed.threshold_high is None
+    assert "Overlap(rel=2)" not in fixed.decisions
+    low = [(kit.slate(f"s{i}", grades={"a": 1}), plan, rows) for i in range(8)]
+    assert analyse(kit.run(tmp_path / "low", low)).threshold_high is None
+
+
 def test_c5_scores_by_received_place(kit, tmp_path):
     orders = [tuple((i + shift) % 4 for i in range(4)) for shift in range(4)]
     plan = kit.plan(orders)

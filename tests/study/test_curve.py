@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from evenhand.measure import decision
-from evenhand.study.curve import OverlapCurve, overlap_at
+from evenhand.measure.sweep import overlap_at
+from evenhand.study.curve import OverlapCurve
 
 THRESHOLDS = np.array([-1.0, 0.2, 0.5, 0.7, 2.0])
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,10 +8,15 @@ import pytest
 
 from evenhand.errors import ResumeError, ScorerError, UsageError
 from evenhand.present.design import design
+from evenhand.present.texts import RUBRICS
 from evenhand.records import RunFolder
+from evenhand.records.manifest import plain
 from evenhand.score.toy import Toy
+from evenhand.study.analyse import threshold_revision
 from evenhand.study.run import run_study, study_settings
 from evenhand.types import Candidate, Scored, Slate, Surface
+
+ALL = frozenset({"order", "companions", "window", "marker", "skeleton", "rubric", "membership"})
 
 
 def slates(count=5, n=4):
@@ -144,7 +149,7 @@ def test_a_finished_run_asks_nothing_again(tmp_path):
 
 def test_other_settings_are_named(tmp_path):
     run_study(Spy(), slates(), design(rows=2, width=2), tmp_path / "run")
-    other = design("order", rows=3, width=4, seed=1, surface=Surface(rubric="support"))
+    other = design("order", rows=3, width=4, seed=1, surface=Surface(rubric="answer_support"))
     with pytest.raises(ResumeError) as caught:
         run_study(Spy(revision="2"), slates(4), other, tmp_path / "run", settings_extra={"note": 1})
     for line in (
@@ -152,7 +157,7 @@ def test_other_settings_are_named(tmp_path):
         "rows: 2 in the folder, 3 now",
         "width: 2 in the folder, 4 now",
         "seed: 0 in the folder, 1 now",
-        "surface.rubric: 'relevance' in the folder, 'support' now",
+        "surface.rubric: 'relevance' in the folder, 'answer_support' now",
         "scorer.revision: '1' in the folder, '2' now",
         "note: '(not set)' in the folder, 1 now",
         "slate 4 (from 0): the input ends here",
@@ -166,6 +171,55 @@ def test_what_a_scorer_tells_of_itself_is_recorded():
     told = study_settings(spy, design(rows=3))["scorer"]
     assert (told["dtype"], told["max_candidate_tokens"], told["revision"]) == ("float32", 512, "1")
     assert "context" not in told
+
+
+def test_other_texts_of_the_surface_are_another_study_and_an_added_rubric_is_none(
+    tmp_path, monkeypatch
+):
+    def run(name, drawn):
+        return run_study(Spy(channels=ALL), slates(2), drawn, tmp_path / name)
+
+    revisions = set()
+    for name, drawn in (("order", design(rows=2)), ("rubric", design("rubric", rows=2))):
+        revisions.add(threshold_revision(run(name, drawn).settings))
+        with monkeypatch.context() as patch:
+            patch.setitem(RUBRICS, "added", replace(RUBRICS["relevance"], task="Other."))
+            run(name, drawn)
+            patch.setitem(RUBRICS, "relevance", replace(RUBRICS["relevance"], task="Other."))
+            with pytest.raises(ResumeError, match="surface_texts: "):
+                run(name, drawn)
+            revisions.add(threshold_revision(plain(study_settings(Spy(), drawn))))
+    assert len(revisions) == 2
+    monkeypatch.setitem(RUBRICS, "relevance/9", replace(RUBRICS["relevance"], task="Other."))
+    run("order", design(rows=2))
+    with pytest.raises(ResumeError, match="variant_texts: "):
+        run("rubric", design("rubric", rows=2))
+
+
+def test_a_scorer_that_empties_its_list_does_no_harm(tmp_path):
+    class Greedy(Spy):
+        def score(self, shown):
+            found = super().score(shown)
+            shown.clear()
+            return found
+
+    folder = run_study(Greedy(), slates(2), design(rows=2), tmp_path / "run")
+    assert len(list(folder.recorded())) == 2
+
+
+def test_progress_that_cannot_be_called_is_refused_before_anything_is_written(tmp_path):
+    with pytest.raises(UsageError, match="progress must be a function"):
+        run_study(Spy(), slates(2), design(rows=2), tmp_path / "run", progress=True)
+    assert not (tmp_path / "run").exists()
+
+
+def test_slates_are_counted_without_reading_them_again(tmp_path, monkeypatch):
+    reads = []
+    real = RunFolder.part_slates
+    monkeypatch.setattr(RunFolder, "part_slates", lambda self, i: reads.append(i) or real(self, i))
+    run_study(Spy(), slates(5), design(rows=2), tmp_path / "run", part_size=2)
+    # to score each part, to write it, and to merge it
+    assert sorted(reads) == [0, 0, 0, 1, 1, 1, 2, 2, 2]
 
 
 def test_an_extra_setting_may_not_hide_another():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from evenhand.study.tally import Tally, largest_difference, slate_counts
-from evenhand.types import Candidate, Slate
+from evenhand.types import Candidate, Plan, Presentation, Slate
 
 
 def test_odd_texts_are_counted():
@@ -27,6 +27,21 @@ def test_largest_difference_ignores_what_is_missing():
     assert math.isnan(largest_difference(np.full((1, 2), np.nan), np.zeros(2)))
 
 
+def test_who_is_not_shown_is_not_counted(kit):
+    # b is the reserve: canonical and repeat row show a and c, the random row a and b.
+    canonical = Presentation((0, 2), ((0, 2),), omitted=(1,))
+    random = Presentation((0, 1), ((0, 1),), omitted=(2,))
+    plan = Plan((canonical, random, canonical), ("canonical", "random", "repeat"))
+    nan = math.nan
+    scores = [[0.5, nan, 0.3], [0.5, nan, nan], [0.5, nan, 0.3]]
+    tally = Tally()
+    tally.add(kit.record(kit.slate("s1", "abc", {"b": 1, "c": 1}), plan, scores))
+    # Six were shown; of them b lacks a score in the random row.
+    assert (tally.counts["scores"], tally.counts["missing_scores"]) == (6, 1)
+    # The threshold is fitted to what the canonical row shows.
+    assert tally.relevance[0].tolist() == [False, False, True]
+
+
 def test_counts_costs_and_extremes(kit):
     plan = kit.plan([(1, 0), (1, 0)])
     tally = Tally()
@@ -43,6 +58,7 @@ def test_counts_costs_and_extremes(kit):
             failures=(None, "lost", None, "lost"),
             prompts=np.array([2, 2, 0, 2]),
             tokens=np.array([30, 30, 0, 60]),
+            query_escaped=np.array([4, 4, 4, 4]),
         )
     )
     tally.add(kit.record(kit.slate("s2", "ab"), plan, np.full((4, 2), 0.5)))
@@ -54,6 +70,7 @@ def test_counts_costs_and_extremes(kit):
         1,
         6,
     )
+    assert counts["query_escaped"] == 4
     assert counts["degenerate_slates"] == 1
     assert counts["slates_without_grades"] == 1
     assert counts["empty_texts"] == 0
@@ -68,6 +85,8 @@ def test_counts_costs_and_extremes(kit):
     # s1: three paid rows of 2 prompts, (30 + 30 + 60) / 3 = 40 tokens; s2: 1 and 10.
     assert (tally.cost.prompts_per_slate, tally.cost.tokens_per_slate) == (1.5, 25)
     assert tally.score_range == (0.25, 0.5)
+    # One row of a slate is kept, not a view that holds the whole matrix.
+    assert all(row.base is None for row in tally.canonical)
 
 
 def test_slot_curve_is_the_mean_of_what_stands_there(kit):

@@ -44,7 +44,15 @@ def slate(n=3, **fields):
         (lambda: Slate("q", "x", ("text",)), "'text' is not a Candidate"),
         (lambda: slate(grades={"c0": 1.5}), "grade of 'c0' must be an integer, got 1.5"),
         (lambda: slate(grades={"c0": True}), "must be an integer, got True"),
+        (lambda: slate(grades={"c0": 2**31}), "grade of 'c0' is 2147483648; grades go from -1000"),
+        (lambda: slate(grades={"c0": -1001}), "grade of 'c0' is -1001"),
         (lambda: slate(grades={"": 1}), "graded candidate id"),
+        (
+            lambda: slate(answers="Paris"),
+            "answers of slate 'q' must be a list of strings, got a string",
+        ),
+        (lambda: slate(answers=("Paris", 3)), "an answer of slate 'q' must be a string, got int"),
+        (lambda: slate(verdict=1), "verdict of slate 'q' must be a string, got int"),
     ],
 )
 def test_bad_slates_are_refused(build, message):
@@ -65,6 +73,17 @@ def test_slates_cannot_be_changed():
         graded.query = "other"
     with pytest.raises(TypeError):
         graded.grades["c0"] = 2
+
+
+def test_slates_can_be_keys():
+    graded, again = slate(grades={"c0": 1}), slate(grades={"c0": 1})
+    assert {graded: 1}[again] == 1
+    assert len({graded, slate(grades={"c0": 2})}) == 2
+
+
+def test_null_answers_are_no_answers():
+    record = {"id": "q", "query": "x", "candidates": [], "answers": None, "grades": None}
+    assert slate_from_dict(record).answers == ()
 
 
 def test_slate_survives_pickle_and_json():
@@ -96,6 +115,7 @@ def test_slate_survives_pickle_and_json():
         ),
         ({"id": "q", "query": "x", "candidates": [], "grades": [1]}, "grades must be an object"),
         ({"id": "q", "query": "x", "candidates": [], "answers": "yes"}, "answers must be a list"),
+        ({"id": "q", "query": "x", "candidates": [], "answers": 3}, "answers must be a list"),
         (
             {
                 "id": "q",
@@ -134,9 +154,35 @@ def test_presentation_knows_both_directions():
     assert PRESENTATION.with_surface(Surface(dummy=1)).surface.dummy == 1
 
 
+def test_who_is_not_shown_has_no_place_and_no_score():
+    # 1 is not shown: windows (2, 0) and (3).
+    shown = Presentation((2, 0, 3), ((2, 0), (3,)), omitted=(1,))
+    assert len(shown) == 4
+    assert shown.included().tolist() == [True, False, True, True]
+    assert shown.positions().tolist() == [1, -1, 0, 2]
+    assert shown.slots().tolist() == [1, -1, 0, 0]
+    assert shown.window_of().tolist() == [0, -1, 0, 1]
+    found = shown.to_canonical([np.array([0.2, 0.1]), np.array([0.3])])
+    np.testing.assert_array_equal(found, [0.1, np.nan, 0.2, 0.3])
+    wide = shown.to_canonical([np.array([[2.0, 2], [0, 0]]), np.array([[3.0, 3]])])
+    np.testing.assert_array_equal(wide, [[0, 0], [np.nan, np.nan], [2, 2], [3, 3]])
+    counts = shown.to_canonical([np.array([2, 1]), np.array([3])])
+    assert (counts.tolist(), counts.dtype.kind) == ([1, 0, 2, 3], "i")
+    assert shown.with_surface(Surface(dummy=1)).omitted == (1,)
+    assert Shown(slate(4), shown).presentation is shown
+    assert Presentation((0,), ((0,),), omitted=(2, 1)).omitted == (1, 2)
+    plan = Plan((PRESENTATION, shown), ("canonical", "random"))
+    assert plan.included().tolist() == [[True] * 4, [True, False, True, True]]
+    assert Plan((), ()).included().shape == (0, 0)
+    nothing = Presentation((), (), omitted=(0, 1))
+    assert np.isnan(nothing.to_canonical([])).all()
+
+
 @pytest.mark.parametrize(
     ("build", "message"),
     [
+        (lambda: Presentation((0, 1), ((0, 1),), omitted=(1,)), "not a permutation of 0..2 without"),
+        (lambda: Presentation((0, 1), ((0, 1, 2),), omitted=(2,)), "every candidate of the order"),
         (lambda: Presentation((0, 0), ((0, 1),)), "not a permutation of 0..1"),
         (lambda: Presentation((0, 1), ((0,),)), "every candidate of the order exactly once"),
         (lambda: Presentation((0, 1), ((0, 1), ())), "at least one candidate"),
@@ -148,6 +194,14 @@ def test_presentation_knows_both_directions():
             lambda: Scored(np.zeros(2), label_mass=np.zeros(3)),
             "label_mass holds 3 rows for 2 candidates",
         ),
+        (lambda: Scored(np.zeros(2), grades=np.zeros(2)), r"grades must be \(n, G\), got shape \(2,\)"),
+        (lambda: Scored(np.zeros(2), label_mass=np.array([0.5, -0.1])), "label_mass .* got -0.1"),
+        (lambda: Scored(np.zeros(2), label_mass=np.array([0.5, 1.01])), "label_mass .* got 1.01"),
+        (lambda: Scored(np.zeros(2), label_mass=np.zeros((2, 1))), r"got shape \(2, 1\)"),
+        (lambda: Scored(np.zeros(2), prompts=-1), "prompts must be a whole number .* got -1"),
+        (lambda: Scored(np.zeros(2), tokens=1.5), "tokens must be a whole number .* got 1.5"),
+        (lambda: Scored(np.zeros(2), prompts=True), "prompts must be a whole number .* got True"),
+        (lambda: Scored(np.zeros(2), failure=ValueError("x")), "failure must be a text or None"),
         (lambda: Plan((PRESENTATION,), ()), "one kind per presentation"),
         (lambda: ScoreMatrix(np.zeros((2, 4)), Plan((PRESENTATION,), ("canonical",))), "for 1 rows"),
     ],
@@ -169,6 +223,11 @@ def test_matrix_gives_its_rows_by_kind():
     assert np.isnan(bare.canonical).all()
 
 
+def test_a_missing_score_has_a_missing_mass_and_rounding_is_no_fault():
+    mass = np.array([np.nan, 1 + 1e-7, 0.0])
+    assert Scored(np.zeros(3), label_mass=mass, prompts=np.int64(2)).label_mass is mass
+
+
 def test_failed_scores_are_missing():
     failed = Scored.failed(3, "no answer", prompts=1)
     assert np.isnan(failed.scores).all()
@@ -181,6 +240,11 @@ def test_errors_carry_place_and_exit_code():
     assert str(InputError("bad", path="f")) == "f: bad"
     missing = errors.MissingExtraError("plotly", "report")
     assert "pip install 'evenhand[report]'" in str(missing)
+    back = pickle.loads(pickle.dumps(missing))
+    assert (str(back), back.module, back.extra) == (str(missing), "plotly", "report")
+    for error in (InputError("bad", path="f.jsonl", line=3), errors.ResumeError("bad", path="f")):
+        copy = pickle.loads(pickle.dumps(error))
+        assert (str(copy), copy.path, copy.line) == (str(error), error.path, error.line)
     codes = (
         (UsageError, 2),
         (errors.MissingExtraError, 3),

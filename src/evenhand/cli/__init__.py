@@ -1,4 +1,4 @@
-"""The command line: `evenhand demo | audit | report | data | doctor`.
+"""The command line: `evenhand demo | audit | report | compare | decompose | worst | data | doctor`.
 
 Tables go to standard output, progress and messages to standard error. Exit
 codes: 0 good, 1 a gate failed, 2 wrong use, 3 a missing extra, 4 missing or bad
@@ -8,6 +8,7 @@ fault of evenhand itself (with its traceback), 130 interrupted.
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 import warnings
@@ -16,7 +17,7 @@ from collections.abc import Sequence
 import typer
 
 from evenhand import __version__
-from evenhand.cli import audit, data, demo, doctor, report
+from evenhand.cli import audit, compare, data, decompose, demo, doctor, report, worst
 from evenhand.cli.common import FAULT, show_warning, tell
 from evenhand.errors import EvenhandError
 
@@ -33,6 +34,9 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("audit")(audit.audit)
 app.command("report")(report.report)
+app.command("compare")(compare.compare)
+app.command("decompose")(decompose.decompose)
+app.command("worst")(worst.worst)
 app.command("doctor")(doctor.doctor)
 app.add_typer(data.app, name="data")
 
@@ -52,6 +56,13 @@ def _root(
     """Measure how far LLM scores and decisions depend on the way candidates are shown."""
 
 
+def _open_closed_streams() -> None:
+    """Give a stream that the caller closed (`2>&-`) a place to write to."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave with its exit code.
 
@@ -63,6 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     with warnings.catch_warnings():
         warnings.showwarning = show_warning
+        _open_closed_streams()
         try:
             app(args=None if arguments is None else list(arguments), prog_name="evenhand")
         except EvenhandError as error:

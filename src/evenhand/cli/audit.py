@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenhand.cli.common import JSON, leave, progress, put_results, resumable, tell, write_reports
+from evenhand.cli import readers
+from evenhand.cli.channels import asked_channels, audit_channels
+from evenhand.cli.common import (
+    JSON,
+    check_reports,
+    leave,
+    progress,
+    put_results,
+    resumable,
+    tell,
+    write_reports,
+)
+
+if TYPE_CHECKING:
+    from evenhand.types import Scorer
 
 
 def audit(
     slates: Annotated[
         str,
-        typer.Argument(help="JSONL file of slates, a collection's folder, or 'demo'."),
+        typer.Argument(help="JSONL file of slates, a collection's folder or name, or 'demo'."),
     ],
     scorer: Annotated[
         str,
@@ -31,7 +46,17 @@ def audit(
     rule: Annotated[
         str, typer.Option(help="How windows are cut: contiguous or interleaved.")
     ] = "contiguous",
-    design: Annotated[str, typer.Option(help="What varies: reorder, order or companions.")] = "reorder",
+    design: Annotated[
+        str, typer.Option(help="What varies: reorder, order, companions, ...")
+    ] = "reorder",
+    channels: Annotated[
+        str | None,
+        typer.Option(
+            help="Instead of a design, one row for each of order, companions, marker, skeleton, "
+            "rubric, window, membership.",
+            metavar="A,B,...",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the random presentations.")] = 0,
     visibility: Annotated[
         str | None, typer.Option(help="What sees what: sequential or parallel.")
@@ -61,6 +86,11 @@ def audit(
     markdown: Annotated[
         Path | None, typer.Option(help="Write the Markdown report to this file.")
     ] = None,
+    reader: Annotated[str | None, readers.READER] = None,
+    reader_task: Annotated[str | None, readers.TASK] = None,
+    reader_top: Annotated[int | None, readers.TOP] = None,
+    reader_retained: Annotated[bool, readers.RETAINED] = False,
+    reader_setting: Annotated[list[str] | None, readers.SETTING] = None,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Score slates in many presentations and show how far scores and decisions depend on them."""
@@ -77,26 +107,41 @@ def audit(
         "device": device,
         "dtype": dtype,
     }
+    check_reports(html, markdown)
+    reading = (reader, reader_task, reader_top, reader_retained, reader_setting)
+    readers.check_reader(*reading, channels=channels)
+    asked = asked_channels(channels, design)
     found = open_slates(slates, run=run, depth=depth, limit=limit)
     opened = open_scorer(scorer, **_given(options), **parse_settings(setting or []))
-    with resumable(out), progress(opened.name) as report_progress:
-        done = result.audit(
-            opened,
-            found,
-            design=design,
-            rows=rows,
-            width=width,
-            rule=rule,
-            seed=seed,
-            out=out,
-            threshold=threshold,
-            measures=measure or None,
-            progress=report_progress,
-        )
+    settings: dict[str, Any] = {"rows": rows, "width": width, "rule": rule, "seed": seed}
+    settings |= {"threshold": threshold, "measures": measure or None}
+    settings |= _as_declared(slates, opened, width, rubric)
+    if asked is not None:
+        files = {"out": out, "html": html, "markdown": markdown}
+        audit_channels(opened, found, asked, as_json=as_json, **files, **settings)
+        return
+    with resumable(out), progress(opened.name) as bar:
+        done = result.audit(opened, found, design=design, out=out, progress=bar, **settings)
+    readers.read_results([done], *reading)
     put_results([done], as_json=as_json)
     write_reports([done], html, markdown)
     tell(f"records: {out}" if out is not None else "records were not kept; --out FOLDER keeps them")
     leave([done])
+
+
+def _as_declared(source: str, opened: Scorer, width: int | None, rubric: str | None) -> dict[str, Any]:
+    """Return the width and surface a collection declares, where none was asked for."""
+    from evenhand.cli.inputs import declared
+
+    collection = declared(source)
+    settings: dict[str, Any] = {}
+    if collection is None:
+        return settings
+    if width is None and opened.default_window is not None:
+        settings["width"] = collection.width
+    if rubric is None and "rubric" in opened.channels:
+        settings["surface"] = dataclasses.replace(opened.surface, rubric=collection.rubric)
+    return settings
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 import typer
+
+from evenhand.errors import MissingExtraError, UsageError
 
 if TYPE_CHECKING:
     from evenhand.report.result import Result
@@ -21,12 +26,31 @@ JSON = typer.Option("--json", help="Print one JSON document instead of text.")
 
 def tell(message: str) -> None:
     """Print a message for people to standard error."""
-    print(_printable(message, sys.stderr), file=sys.stderr, flush=True)
+    with contextlib.suppress(OSError):  # there is nobody to tell
+        print(_printable(message, sys.stderr), file=sys.stderr, flush=True)
 
 
 def put(text: str) -> None:
-    """Print a result to standard output."""
-    print(_printable(text, sys.stdout).rstrip("\n"), flush=True)
+    """Print a result to standard output; a reader that has left early is no fault.
+
+    Raises:
+        UsageError: standard output cannot be written.
+    """
+    try:
+        print(_printable(text, sys.stdout).rstrip("\n"), flush=True)
+    except BrokenPipeError:
+        drop_output()
+    except OSError as error:
+        drop_output()
+        raise UsageError(f"standard output cannot be written ({error.strerror})") from None
+
+
+def drop_output() -> None:
+    """Send what is still to come on standard output nowhere, also what is flushed at exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 def _printable(text: str, stream: TextIO) -> str:
@@ -115,6 +139,26 @@ def put_results(results: Sequence[Result], *, as_json: bool, title: str | None =
         console.print(text.render(analyses, title=title))
     else:
         put(text.to_text(analyses, title=title))
+
+
+def check_reports(html: Path | None, markdown: Path | None) -> None:
+    """Refuse, before anything is scored, reports that could not be written after it.
+
+    Raises:
+        UsageError: a path is a folder, or no file can be made there.
+        MissingExtraError: HTML is asked for, and what draws it is not installed.
+    """
+    for path in (html, markdown):
+        if path is None:
+            continue
+        held = next(place for place in (path, *path.absolute().parents) if os.path.exists(place))
+        if os.path.isdir(path) or not (held == path or os.path.isdir(held)):
+            raise UsageError(f"{path}: no file can be made there; name a file for the report")
+        if not os.access(held, os.W_OK):
+            raise UsageError(f"{path}: {held} cannot be written; name another place for the report")
+    for module in ("plotly", "jinja2") if html is not None else ():
+        if importlib.util.find_spec(module) is None:
+            raise MissingExtraError(module, "report")
 
 
 def write_reports(results: Sequence[Result], html: object | None, markdown: object | None) -> None:

@@ -54,7 +54,6 @@ def convert(
     from evenhand.data import from_trec, write_slates
 
     slates = from_trec(run, qrels, corpus, queries, depth)
-    out.parent.mkdir(parents=True, exist_ok=True)
     written = write_slates(out, slates)
     _show({"file": str(out), "slates": written, "notes": _notes(slates)}, as_json)
 
@@ -68,7 +67,6 @@ def demo(
     from evenhand.data import write_slates
     from evenhand.data.demo import demo_slates
 
-    out.parent.mkdir(parents=True, exist_ok=True)
     _show({"file": str(out), "slates": write_slates(out, demo_slates())}, as_json)
 
 

@@ -9,7 +9,16 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand.cli.common import JSON, leave, progress, put_results, resumable, tell, write_reports
+from evenhand.cli.common import (
+    JSON,
+    check_reports,
+    leave,
+    progress,
+    put_results,
+    resumable,
+    tell,
+    write_reports,
+)
 from evenhand.errors import MissingExtraError
 
 # Column name: how the scorer is opened.
@@ -42,6 +51,7 @@ def demo(
     from evenhand.report import result
     from evenhand.score import open_scorer
 
+    check_reports(out / "report.html", None)
     chosen = demo_slates(slates)
     results = []
     for name, (spec, options) in _scorers(model).items():

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ast
 import itertools
+import os
+import sys
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand.errors import InputError, UsageError
 
 if TYPE_CHECKING:
+    from evenhand.data.collections import Collection
     from evenhand.types import Slate
 
 DEMO = "demo"
@@ -23,7 +25,8 @@ def open_slates(
 
     Args:
         source: "demo" for the bundled slates ("./demo" is a path), a JSONL file,
-            or a collection's folder.
+            a collection's folder, or the name of a declared collection whose
+            folder lies in the one that EVENHAND_DATA names.
         run: which first-stage run of a folder; None = its own default.
         depth: candidates from the top of the run; None = the reader's own.
         limit: most slates; None = all.
@@ -37,7 +40,7 @@ def open_slates(
     if depth is not None and depth < 1:
         raise UsageError(f"--depth must be at least 1, got {depth}")
     slates = _read(source, {"run": run, "depth": depth})
-    return slates if limit is None else list(itertools.islice(slates, limit))
+    return slates if limit is None else list(itertools.islice(slates, min(limit, sys.maxsize)))
 
 
 def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
@@ -55,14 +58,25 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
             raise UsageError(f"--set names {name!r} twice")
         try:
             options[name] = ast.literal_eval(value)
-        except (ValueError, SyntaxError):
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
             options[name] = value
     return options
 
 
+def declared(source: str) -> Collection | None:
+    """Return the declaration of a collection that is named and no path, or None."""
+    from evenhand.data.collections import COLLECTIONS
+
+    return None if os.path.exists(source) else COLLECTIONS.get(source)
+
+
 def _read(source: str, folder_options: Mapping[str, Any]) -> Iterable[Slate]:
+    if declared(source) is not None:
+        from evenhand.data.collections import open_collection
+
+        return open_collection(source, **folder_options)
     given = [f"--{name}" for name, value in folder_options.items() if value is not None]
-    if given and not Path(source).is_dir():
+    if given and not os.path.isdir(source):
         raise UsageError(
             f"{' and '.join(given)} is for a collection's folder, and {source!r} is no folder"
         )
@@ -70,9 +84,12 @@ def _read(source: str, folder_options: Mapping[str, Any]) -> Iterable[Slate]:
         from evenhand.data.demo import demo_slates
 
         return demo_slates()
-    if not Path(source).exists():
+    if not os.path.exists(source):
+        from evenhand.data.collections import COLLECTIONS
+
         raise InputError(
-            f"does not exist; name a JSONL file of slates, a collection's folder, or {DEMO!r}",
+            f"does not exist; name a JSONL file of slates, a collection's folder, {DEMO!r}, or one of "
+            f"{', '.join(sorted(COLLECTIONS))}",
             path=source,
         )
     from evenhand.data import load_slates

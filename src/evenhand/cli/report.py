@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from evenhand.cli import readers
 from evenhand.cli.common import JSON, leave, put_results, write_reports
 
 
@@ -22,12 +23,20 @@ def report(
     markdown: Annotated[
         Path | None, typer.Option(help="Write the Markdown report to this file.")
     ] = None,
+    reader: Annotated[str | None, readers.READER] = None,
+    reader_task: Annotated[str | None, readers.TASK] = None,
+    reader_top: Annotated[int | None, readers.TOP] = None,
+    reader_retained: Annotated[bool, readers.RETAINED] = False,
+    reader_setting: Annotated[list[str] | None, readers.SETTING] = None,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
-    """Show finished runs side by side; nothing is scored again."""
+    """Show finished runs side by side; nothing is scored again. A reader may read them."""
     from evenhand.report.result import Result
 
+    asked = (reader, reader_task, reader_top, reader_retained, reader_setting)
+    readers.check_reader(*asked)
     results = [Result(run, threshold=threshold, measures=measure or None) for run in runs]
+    readers.read_results(results, *asked)
     put_results(results, as_json=as_json)
     write_reports(results, html, markdown)
     leave(results)

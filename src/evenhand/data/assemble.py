@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from pathlib import Path
 from types import MappingProxyType
 
@@ -116,8 +117,8 @@ def assemble(
     place: str = "run",
 ) -> Slates:
     """Make slates from candidate ids in canonical order; otherwise as `from_trec`."""
-    if depth is not None and depth < 1:
-        raise UsageError(f"depth must be at least 1, got {depth}")
+    if depth is not None and (not isinstance(depth, int) or depth < 1):
+        raise UsageError(f"depth must be at least 1, or None for all; got {depth!r}")
     report = ReadReport() if report is None else report
     lists = _agree(lists, grades, report, place)
     lists, grades = _without(lists, grades, exclude or {}, report)
@@ -143,7 +144,7 @@ def _ranked(run: Mapping[str, Ranking]) -> Mapping[str, Sequence[tuple[str, floa
                 f"run: candidates {twice} of query {query!r} stand twice; ids must be unique"
             )
         for key, score in pairs:
-            if not math.isfinite(score):
+            if not isinstance(score, Real) or not math.isfinite(score):
                 raise InputError(f"run: score {score!r} of {key!r} for query {query!r} is not finite")
         scores = np.array([score for _, score in pairs], dtype=np.float64)
         order = np.lexsort((tie_ranks(query, ids), -scores))

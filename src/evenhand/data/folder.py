@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from evenhand.data.texts import iter_corpus, read_candidates, read_corpus, read_
 from evenhand.data.trec import Qrels, read_qrels, read_run
 from evenhand.errors import InputError, UsageError
 
+_OPTIONS = {"run", "form", "depth", "split", "qrels", "own"}
 FORMS = ("bm25", "candidates", "judged", "qa", "responses", "run", "slates")
 _TEXTS = (".jsonl", ".jsonl.gz", ".tsv", ".tsv.gz")
 _OBJECTS = (".jsonl", ".jsonl.gz")
@@ -104,13 +106,16 @@ def load_slates(
         InputError: there is no such file or folder, or it is malformed.
     """
     given = {name: value for name, value in options.items() if value is not None}
-    if Path(source).is_dir():
+    if os.path.isdir(source):
         if format is not None:
             raise UsageError(f"format={format!r} is for a file, and {source} is a folder; use form=")
+        unknown = sorted(given.keys() - _OPTIONS)
+        if unknown:
+            raise UsageError(f"unknown options {unknown} of a folder; known are {sorted(_OPTIONS)}")
         return read_folder(source, order=order, **given)  # type: ignore[arg-type]
     if given:
         raise UsageError(f"{sorted(given)} are for a collection folder, and {source} is none")
-    if not Path(source).exists():
+    if not os.path.exists(source):
         raise InputError("no such file or folder", path=str(source))
     return read_slates(source, format=format, order=order)
 
@@ -155,7 +160,7 @@ class _Folder:
             )
         if name in runs:
             return runs[name]
-        if Path(name).is_file():
+        if os.path.isfile(name):
             return Path(name)
         raise UsageError(f"unknown run {name!r}; {self.path} has {sorted(runs)}")
 
@@ -194,7 +199,16 @@ class _Folder:
         file = self.find("qa", _OBJECTS)
         if file is None:
             return {}
-        return {as_id(record.get("id"), "id"): gold_of(record) for _, record in read_json_lines(file)}
+        gold: dict[str, Gold] = {}
+        for number, record in read_json_lines(file):
+            try:
+                key = as_id(record.get("id"), "id")
+                if key in gold:
+                    raise InputError(f"id {key!r} stands twice; ids must be unique")
+                gold[key] = gold_of(record)
+            except InputError as error:
+                raise InputError(str(error), path=str(file), line=number) from None
+        return gold
 
     def form(self) -> str:
         """Recognise what the candidates are; see `read_folder`."""

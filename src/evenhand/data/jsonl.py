@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import os
@@ -75,7 +76,9 @@ def _line(slate: Slate) -> bytes:
 
 def _write(handle: BinaryIO, slates: Iterable[Slate]) -> int:
     seen: set[str] = set()
-    for slate in slates:
+    for index, slate in enumerate(slates):
+        if not isinstance(slate, Slate):
+            raise InputError(f"item {index} of the slates is a {type(slate).__name__}, not a Slate")
         if slate.id in seen:
             raise InputError(f"slate id {slate.id!r} comes twice; ids must be unique")
         seen.add(slate.id)
@@ -94,10 +97,12 @@ def write_slates(path: str | Path, slates: Iterable[Slate]) -> int:
 
     Raises:
         InputError: a slate id comes twice; no file is left.
+        UsageError: the file cannot be written there.
     """
     path = Path(path)
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
+    unfinished = path.parent / f"{path.name}.{os.getpid()}.part"
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         with unfinished.open("wb") as plain:
             if path.suffix == ".gz":
                 with gzip.GzipFile(filename="", fileobj=plain, mode="wb", mtime=0) as packed:
@@ -105,6 +110,14 @@ def write_slates(path: str | Path, slates: Iterable[Slate]) -> int:
             else:
                 count = _write(plain, slates)
         unfinished.replace(path)
+    except OSError as error:
+        # An error with another file's name comes from where the slates are read.
+        if error.filename not in (None, str(unfinished), str(path.parent)):
+            raise
+        raise UsageError(
+            f"{path}: cannot be written ({error.strerror}); name a file in a folder that can be written"
+        ) from None
     finally:
-        unfinished.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            unfinished.unlink(missing_ok=True)
     return count

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -26,9 +27,9 @@ def require_file(path: Path) -> None:
     Raises:
         InputError: it is a folder or does not exist.
     """
-    if path.is_dir():
+    if os.path.isdir(path):
         raise InputError("is a folder, a file is needed", path=str(path))
-    if not path.exists():
+    if not os.path.exists(path):
         raise InputError("no such file", path=str(path))
 
 

@@ -41,8 +41,8 @@ def bm25(
         UsageError: depth below 1.
         MissingExtraError: bm25s is not installed.
     """
-    if depth < 1:
-        raise UsageError(f"depth must be at least 1, got {depth}")
+    if not isinstance(depth, int) or depth < 1:
+        raise UsageError(f"depth must be at least 1, got {depth!r}")
     try:
         import bm25s
     except ImportError:
@@ -64,9 +64,7 @@ def bm25(
 
 
 def _full_text(value: Candidate | str) -> str:
-    if isinstance(value, str):
-        return value
-    return f"{value.title} {value.text}".strip()
+    return value if isinstance(value, str) else value.full_text
 
 
 def _words(bm25s: ModuleType, texts: list[str]) -> list[list[str]]:

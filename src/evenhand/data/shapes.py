@@ -138,8 +138,9 @@ def gold_of(record: Mapping[str, Any]) -> tuple[tuple[str, ...], str | None]:
     A single `answer` that is one of `VERDICTS`, without a list of `answers`, is
     a verdict on a claim and not an answer.
     """
-    if "answers" not in record and record.get("answer") in VERDICTS:
-        return (), record["answer"]
+    answer = record.get("answer")
+    if "answers" not in record and isinstance(answer, str) and answer in VERDICTS:
+        return (), answer
     return _answers(record), None
 
 

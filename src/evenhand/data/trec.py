@@ -21,7 +21,8 @@ from evenhand.seeds import tie_ranks
 DUPLICATES = ("error", "max")
 _GAP = re.compile(r"[ \t]+")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-_INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
+# More digits than any rank or grade has: Python refuses to read very long numbers.
+_INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 _HEADER = ["query-id", "corpus-id", "score"]
 
 
@@ -77,14 +78,18 @@ def _run_line(line: str) -> tuple[str, str, int, float]:
     if not query or not candidate:
         raise InputError("the query id or the candidate id is empty")
     if not _INTEGER.fullmatch(rank):
-        raise InputError(f"rank {rank!r} is not an integer")
+        raise InputError(f"rank {_brief(rank)} is not an integer of 18 digits at most")
     if score.lower().lstrip("+-") in ("nan", "inf", "infinity"):
         raise InputError(f"score {score!r} is not a finite number; leave the line out if there is none")
     if not _NUMBER.fullmatch(score):
-        raise InputError(f"score {score!r} is not a number")
+        raise InputError(f"score {_brief(score)} is not a number")
     if not math.isfinite(float(score)):
-        raise InputError(f"score {score!r} is too large for a float")
+        raise InputError(f"score {_brief(score)} is too large for a float")
     return query, candidate, int(rank), float(score)
+
+
+def _brief(field: str) -> str:
+    return repr(field if len(field) <= 40 else field[:37] + "...")
 
 
 def _ranked(query: str, lines: Mapping[str, _Line], report: ReadReport) -> list[tuple[str, float]]:
@@ -156,7 +161,7 @@ def _judgment(line: str, columns: int) -> tuple[str, str, int]:
     if not query or not candidate:
         raise InputError("the query id or the candidate id is empty")
     if not _INTEGER.fullmatch(grade):
-        raise InputError(f"grade {grade!r} is not an integer")
+        raise InputError(f"grade {_brief(grade)} is not an integer of 18 digits at most")
     return query, candidate, int(grade)
 
 

@@ -147,11 +147,16 @@ def _tied_pairs(scores: FloatArray, exhaustive: bool) -> float:
     rows, n = scores.shape
     if rows < 2 or n < 2:
         return float("nan")
-    tied = rows - _times_above(scores).reshape(n, n)
-    tied = tied + tied.T - rows
-    both = tied * (tied if exhaustive else tied - 1)
-    np.fill_diagonal(both, 0)
-    return float(both.sum() / (n * (n - 1) * rows * (rows if exhaustive else rows - 1)))
+    pairs_of_rows = rows * (rows if exhaustive else rows - 1)
+    # Some candidates against all at a time: all against all would be n * n numbers at once.
+    step = max(1, _BLOCK // (rows * n))
+    both = 0
+    for start in range(0, n, step):
+        same = scores[:, start : start + step, None] == scores[:, None, :]
+        tied = same.sum(axis=0, dtype=np.int64)
+        both += int((tied * (tied if exhaustive else tied - 1)).sum())
+    # Every candidate is tied with itself in every row.
+    return float((both - n * pairs_of_rows) / (n * (n - 1) * pairs_of_rows))
 
 
 def tied_pairs(scores: ArrayLike, *, exhaustive: bool = False) -> float:

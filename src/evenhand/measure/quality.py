@@ -8,7 +8,8 @@ stage missed included. A slate whose grades hold nothing relevant counts 0, as
 in trec_eval; a slate without grades is undefined.
 
 Missing scores: a candidate without a score is not in the run, as if it had not
-been retrieved; a row without any score is undefined.
+been retrieved; a row without any score is undefined. A judged slate for which
+nothing was retrieved has no score to miss: its ranking counts 0.
 """
 
 from __future__ import annotations
@@ -69,14 +70,15 @@ def ranking_quality(
 
     Returns:
         By name, for each slate (R,) values in [0, 1]; NaN for rows without any
-        score and for slates without grades.
+        score and for slates without grades; 0 for judged slates without candidates.
     """
     qrels: dict[str, dict[str, int]] = {}
     run: dict[str, dict[str, float]] = {}
-    shapes = []
+    shapes, unscored = [], []
     for number, (slate, given) in enumerate(zip(slates, scores, strict=True)):
         rows = as_rows(given)
         shapes.append(len(rows))
+        unscored.append(np.nan if slate.grades is None or len(slate) else 0.0)
         if slate.grades is None:
             continue
         judged = _judged(slate, everywhere=True)
@@ -90,8 +92,8 @@ def ranking_quality(
     results = _evaluate(names, qrels, run) if run else {name: {} for name in names}
     return {
         name: [
-            np.array([results[name].get(f"{number} {row}", np.nan) for row in range(count)])
-            for number, count in enumerate(shapes)
+            np.array([results[name].get(f"{number} {row}", absent) for row in range(count)])
+            for number, (count, absent) in enumerate(zip(shapes, unscored, strict=True))
         ]
         for name in names
     }

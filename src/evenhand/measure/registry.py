@@ -6,90 +6,33 @@ The grammar is that of ir-measures: `Head`, `Head(option=value)`, `Head@cutoff`,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
 
 import numpy as np
 
 from evenhand.errors import UsageError
-from evenhand.measure import decision, order, quality, spread
+from evenhand.measure import compute, decision, order, pool, quality, selection, spread
+from evenhand.measure.entry import Entry, Kind
 from evenhand.measure.grammar import Option, check_options, split, written
 from evenhand.measure.task import Rows, Task
 from evenhand.types import FloatArray, Plan, RowKind, ScoreMatrix, Slate
 
-Kind = Literal["stability", "decision", "quality"]
-
-
-def _tau_psi(task: Task) -> float:
-    every = task.exhaustive and task.options["pairs"] == "auto"
-    if task.options["ties"] == "strict":
-        return order.tau_psi_strict(task.random, task.placed("positions"), exhaustive=every)
-    return order.tau_psi(task.random, exhaustive=every)
-
-
-def _top_instability(task: Task) -> float:
-    depth, p = task.cutoff or 10, task.options["p"]
-    return order.top_instability(task.random, task.ties, k=depth, p=p, exhaustive=task.exhaustive)
-
-
-def _flip(function: Callable[..., float]) -> Callable[[Task], float]:
-    def compute(task: Task) -> float:
-        kind = task.options["kind"]
-        return function(task.random, task.ties, kind=kind, exhaustive=task.exhaustive)
-
-    return compute
-
-
-def _mean(values: FloatArray) -> float:
-    defined = values[~np.isnan(values)]
-    return float(defined.mean()) if defined.size else float("nan")
-
-
-def _ranking(task: Task) -> float:
-    return _mean(quality.quality(task.name, task.slate, task.judged))
-
-
-def _set(kind: quality.SetKind) -> Callable[[Task], float]:
-    def compute(task: Task) -> float:
-        rel = task.options["rel"]
-        return _mean(quality.set_quality(kind, task.slate, task.judged, task.cut, rel=rel))
-
-    return compute
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One line of MEASURES.
-
-    Attributes:
-        kind: what sort of number it is.
-        compute: from a task to the value.
-        about: what it says, in half a line.
-        stable: its value for an order-free scorer; None where that depends.
-        options: by name. cutoff: whether `@k` may, must or must not stand.
-    """
-
-    kind: Kind
-    compute: Callable[[Task], float]
-    about: str
-    stable: float | None = None
-    options: Mapping[str, Option] = field(default_factory=dict)
-    cutoff: Literal["none", "optional", "required"] = "none"
-
-
 _T = {"t": Option("number", None)}
+_CORRECT = {"kind": Option(("any", "pairwise", "modal"), "any")}
 _KIND = {"kind": Option(("pairwise", "modal"), "pairwise")}
 _REL = {"rel": Option("count", 1)}
 _TAU = {"ties": Option(("half", "strict"), "half"), "pairs": Option(("auto", "distinct"), "auto")}
+_POOL = {"kind": Option(("both", "replaced", "dropped"), "both")}
+_DF = {"df": Option(("corrected", "raw"), "corrected")}
 _RBO = {"p": Option("share", 0.9)}
 _SETS = {**_T, **_REL}
 
 # fmt: off
 MEASURES: dict[str, Entry] = {
-    "tauPSI": Entry("stability", _tau_psi, "share of candidate pairs that swap", 0.0, _TAU),
+    "tauPSI": Entry("stability", compute.tau_psi, "share of candidate pairs that swap", 0.0, _TAU),
     "TopInstability": Entry(
-        "stability", _top_instability, "1 - rank-biased overlap of the tops", 0.0, _RBO, "optional"),
+        "stability", compute.top_instability, "1 - rank-biased overlap of the tops", 0.0, _RBO,
+        "optional"),
     "TiedPairs": Entry(
         "stability", lambda t: order.tied_pairs(t.random, exhaustive=t.exhaustive),
         "share of candidate pairs tied in both rows"),
@@ -106,6 +49,12 @@ MEASURES: dict[str, Entry] = {
     "Residual": Entry(
         "stability", lambda t: spread.normalised_residual(t.random, exhaustive=t.exhaustive),
         "order sd over within-row sd", 0.0),
+    "SlotShare": Entry(
+        "stability", compute.share("slot"), "share of movement from the slot", None, _DF),
+    "WindowShare": Entry(
+        "stability", compute.share("window"), "share of movement from the window index", None, _DF),
+    "ResidualShare": Entry(
+        "stability", compute.share("residual"), "share of movement from neither", None, _DF),
     "Overlap": Entry(
         "decision", lambda t: decision.overlap(t.retained, exhaustive=t.exhaustive),
         "Jaccard overlap of retained sets", 1.0, _T),
@@ -120,19 +69,38 @@ MEASURES: dict[str, Entry] = {
         "ever retained, but not in every row", 0.0, _T),
     "Retained": Entry(
         "decision", lambda t: decision.retained_share(t.retained), "share retained", None, _T),
-    "Top1Flip": Entry("decision", _flip(decision.top1_flip), "the best changes", 0.0, _KIND),
-    "PairFlip": Entry("decision", _flip(decision.pair_flip), "(best, worst) changes", 0.0, _KIND),
+    "Top1Flip": Entry("decision", compute.flip(decision.top1_flip), "the best changes", 0.0, _KIND),
+    "PairFlip": Entry(
+        "decision", compute.flip(decision.pair_flip), "(best, worst) changes", 0.0, _KIND),
     "FirstSlot": Entry(
         "decision", lambda t: decision.first_slot(t.random, t.placed("slots"), t.ties),
         "the best stands in slot 0"),
-    "nDCG": Entry("quality", _ranking, "linear gain, as trec_eval", None, {}, "optional"),
-    "AP": Entry("quality", _ranking, "average precision", None, _REL, "optional"),
-    "RR": Entry("quality", _ranking, "reciprocal rank", None, _REL, "optional"),
-    "P": Entry("quality", _ranking, "precision at k", None, _REL, "required"),
-    "R": Entry("quality", _ranking, "recall at k", None, _REL, "required"),
-    "F1": Entry("quality", _set("F1"), "set-F1 of the retained", None, _SETS),
-    "SetP": Entry("quality", _set("SetP"), "precision of the retained", None, _SETS),
-    "SetR": Entry("quality", _set("SetR"), "recall of the retained", None, _SETS),
+    "CanonicalPSI": Entry(
+        "stability", lambda t: pool.canonical_psi(t.random, t.matrix.canonical),
+        "share of candidate pairs that swap against the canonical row", 0.0, canonical=True),
+    "ScoreChange": Entry(
+        "stability", lambda t: pool.score_change(t.random, t.matrix.canonical),
+        "mean distance of a score from its canonical one", 0.0, canonical=True),
+    "PoolPSI": Entry(
+        "stability", compute.pool_psi, "pairs of survivors that swap when one member is exchanged",
+        0.0, _POOL, canonical=True),
+    "TopSetFlip": Entry(
+        "decision", compute.top_set, "the top set is not the canonical one", 0.0, {}, "required", True),
+    "RetainedDelta": Entry(
+        "decision", lambda t: pool.retained_delta(t.random, t.matrix.canonical, t.cut),
+        "distance of a retained score from its canonical one", 0.0, _T, canonical=True),
+    "CorrectFlip": Entry(
+        "decision", compute.correct_flip, "right or wrong changes", 0.0, _CORRECT),
+    "Margin": Entry("decision", lambda t: selection.margin(t.random), "best minus second score"),
+    "GoldAccuracy": Entry("quality", compute.gold_accuracy, "the best has the top grade"),
+    "nDCG": Entry("quality", compute.ranking, "linear gain, as trec_eval", None, {}, "optional"),
+    "AP": Entry("quality", compute.ranking, "average precision", None, _REL, "optional"),
+    "RR": Entry("quality", compute.ranking, "reciprocal rank", None, _REL, "optional"),
+    "P": Entry("quality", compute.ranking, "precision at k", None, _REL, "required"),
+    "R": Entry("quality", compute.ranking, "recall at k", None, _REL, "required"),
+    "F1": Entry("quality", compute.set_values("F1"), "set-F1 of the retained", None, _SETS),
+    "SetP": Entry("quality", compute.set_values("SetP"), "precision of the retained", None, _SETS),
+    "SetR": Entry("quality", compute.set_values("SetR"), "recall of the retained", None, _SETS),
 }
 # fmt: on
 
@@ -246,9 +214,10 @@ def between(
             f"{measure} is a measure of quality; a noise floor is of stability or decisions"
         )
     rows = [row for kind in ("canonical", "repeat") for row in matrix.plan.rows(kind)[:1]]
-    random: RowKind = "random"
     shown = tuple(matrix.plan.presentations[row] for row in rows)
-    both = ScoreMatrix(matrix.scores[rows], Plan(shown, (random,) * len(rows)))
+    first: RowKind = "canonical" if measure.entry.canonical else "random"
+    kinds: tuple[RowKind, ...] = (first, "random")
+    both = ScoreMatrix(matrix.scores[rows], Plan(shown, kinds[: len(rows)]))
     if len(rows) < 2 or np.isnan(both.scores).all(axis=1).any():
         return float("nan")
     return measure(both, slate, threshold)
@@ -272,8 +241,8 @@ def ranking_values(
         UsageError: a measure that is not one of rankings.
     """
     for measure in measures:
-        if measure.entry.compute is not _ranking:
+        if measure.entry.compute is not compute.ranking:
             raise UsageError(f"{measure} is not a measure of rankings by grades")
     judged = [m.canonical[None] if rows == "served" else m.random for m in matrices]
     found = quality.ranking_quality([str(m) for m in measures], slates, judged)
-    return {m: np.array([_mean(values) for values in found[str(m)]]) for m in measures}
+    return {m: np.array([compute.mean(values) for values in found[str(m)]]) for m in measures}

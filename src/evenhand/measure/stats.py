@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -11,6 +13,7 @@ from evenhand.types import Estimate, FloatArray
 
 # Resampled slate numbers held in memory at once.
 _BLOCK = 2_000_000
+_NAN = float("nan")
 
 
 def bootstrap_means(values: ArrayLike, *, draws: int = 10_000, seed: int = 0) -> FloatArray:
@@ -23,19 +26,32 @@ def bootstrap_means(values: ArrayLike, *, draws: int = 10_000, seed: int = 0) ->
             measures of the same slates are resampled together.
 
     Returns:
-        (draws,) float64.
+        (draws,) float64, none outside the range of the values.
     """
-    sample = np.asarray(values, dtype=np.float64)
-    n = len(sample)
+    return _bootstrap([np.asarray(values, dtype=np.float64)], draws=draws, seed=seed)[0]
+
+
+def _bootstrap(samples: Sequence[FloatArray], *, draws: int, seed: int) -> list[FloatArray]:
+    """Return the (draws,) means of each of several samples of one size; one draw serves all."""
+    n = len(samples[0])
     rng = generator(seed, "", "bootstrap")
     step = max(1, _BLOCK // n)
     # Around the first value, so that equal values give exactly that mean.
-    shifted = sample - sample[0]
-    sizes = [min(step, draws - start) for start in range(0, draws, step)]
-    means: list[FloatArray] = [
-        shifted[rng.integers(0, n, size=(size, n))].mean(axis=1) for size in sizes
+    shifted = [sample - sample[0] for sample in samples]
+    means: list[list[FloatArray]] = [[] for _ in samples]
+    for start in range(0, draws, step):
+        index = rng.integers(0, n, size=(min(step, draws - start), n))
+        for found, values in zip(means, shifted, strict=True):
+            found.append(values[index].mean(axis=1))
+    return [
+        _within(np.concatenate(found) + sample[0], sample)
+        for found, sample in zip(means, samples, strict=True)
     ]
-    return np.asarray(np.concatenate(means) + sample[0], dtype=np.float64)
+
+
+def _within(means: ArrayLike, sample: FloatArray) -> FloatArray:
+    """Return means kept in the range of their sample: the last digit may fall outside."""
+    return np.clip(np.asarray(means, dtype=np.float64), sample.min(), sample.max())
 
 
 def estimate(values: ArrayLike, *, seed: int = 0, draws: int = 10_000, level: float = 0.95) -> Estimate:
@@ -54,18 +70,51 @@ def estimate(values: ArrayLike, *, seed: int = 0, draws: int = 10_000, level: fl
     Raises:
         UsageError: values not one-dimensional, draws < 1 or level outside (0, 1).
     """
-    found = np.asarray(values, dtype=np.float64)
-    if found.ndim != 1:
-        raise UsageError(f"an estimate needs one value per slate, got shape {found.shape}")
+    return estimates([values], seed=seed, draws=draws, level=level)[0]
+
+
+def estimates(
+    columns: Sequence[ArrayLike], *, seed: int = 0, draws: int = 10_000, level: float = 0.95
+) -> list[Estimate]:
+    """Return the `estimate` of each of many measures; those of one size share their draws.
+
+    Args:
+        columns: per measure (slates,) values.
+        seed: of the bootstrap.
+        draws: bootstrap samples.
+        level: coverage of the interval.
+
+    Raises:
+        UsageError: as `estimate`.
+    """
     if draws < 1 or not 0 < level < 1:
         raise UsageError(f"needs draws >= 1 and 0 < level < 1, got draws={draws}, level={level}")
-    defined = found[~np.isnan(found)]
-    undefined = len(found) - len(defined)
-    if len(defined) < 1:
-        return Estimate(float("nan"), float("nan"), float("nan"), 0, undefined, level)
-    mean = float((defined - defined[0]).mean() + defined[0])
-    if len(defined) < 2:
-        return Estimate(mean, float("nan"), float("nan"), 1, undefined, level)
+    arrays = [np.asarray(values, dtype=np.float64) for values in columns]
+    for found in arrays:
+        if found.ndim != 1:
+            raise UsageError(f"an estimate needs one value per slate, got shape {found.shape}")
+    defined = [found[~np.isnan(found)] for found in arrays]
+    bounds: dict[int, tuple[float, float]] = {}
     tail = (1 - level) / 2
-    low, high = np.quantile(bootstrap_means(defined, draws=draws, seed=seed), [tail, 1 - tail])
-    return Estimate(mean, float(low), float(high), len(defined), undefined, level)
+    for size in sorted({len(sample) for sample in defined if len(sample) > 1}):
+        same = [place for place, sample in enumerate(defined) if len(sample) == size]
+        resampled = _bootstrap([defined[place] for place in same], draws=draws, seed=seed)
+        for place, means in zip(same, resampled, strict=True):
+            low, high = np.quantile(means, [tail, 1 - tail])
+            bounds[place] = (float(low), float(high))
+    return [
+        Estimate(
+            _mean(sample),
+            *bounds.get(place, (_NAN, _NAN)),
+            len(sample),
+            len(found) - len(sample),
+            level,
+        )
+        for place, (found, sample) in enumerate(zip(arrays, defined, strict=True))
+    ]
+
+
+def _mean(sample: FloatArray) -> float:
+    if not len(sample):
+        return _NAN
+    return float(_within((sample - sample[0]).mean() + sample[0], sample))

@@ -2,7 +2,7 @@
 
 `use_seam` switches a transformers model to an attention function of ours. It
 takes a `Layout` through the model's keyword arguments, builds the mask that the
-layout (and a layer's sliding window) asks for, and hands on to transformers'
+layout (and a layer's sliding window) asks for, and hands on to torch's
 scaled-dot-product attention. Scoring, training and packing share it.
 """
 
@@ -14,7 +14,6 @@ from typing import Any
 
 import torch
 from transformers import AttentionInterface
-from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import AttentionMaskInterface
 
 from evenhand.errors import ScorerError, UsageError
@@ -66,8 +65,9 @@ class Layout:
         visible &= index[None, :, None] >= index[None, None, :]
         visible &= asker != PADDING
         if sliding_window is not None:
-            distance = self.position[:, :, None] - self.position[:, None, :]
-            visible &= distance < sliding_window
+            # Compared, not subtracted: no (batch, length, length) array of integers is held.
+            oldest = self.position - sliding_window
+            visible &= self.position[:, None, :] > oldest[:, :, None]
         visible |= torch.eye(len(index), dtype=torch.bool, device=index.device)
         return visible[:, None]
 
@@ -120,16 +120,37 @@ def _seam_attention(
             f"{type(module).__name__} did not pass the layout on to its attention; "
             "this architecture cannot be read by the local scorer"
         )
-    for name in ("s_aux", "softcap"):
+    for name in ("s_aux", "softcap", "position_bias"):
         if kwargs.get(name) is not None:
             raise ScorerError(
                 f"{type(module).__name__} uses {name}, which the attention seam does not have"
             )
     mask = evenhand_layout.mask(sliding_window)
-    output: tuple[torch.Tensor, None] = sdpa_attention_forward(
-        module, query, key, value, mask, is_causal=mask is None, **kwargs
-    )
-    return output
+    dropout, scaling = kwargs.get("dropout", 0.0), kwargs.get("scaling")
+    return _attend(query, key, value, mask, dropout=dropout, scaling=scaling), None
+
+
+def _attend(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: torch.Tensor | None,
+    *,
+    dropout: float,
+    scaling: float | None,
+) -> torch.Tensor:
+    """Return (batch, length, heads, dim) attention; without a mask it is causal."""
+    groups = query.shape[1] // key.shape[1]
+    # The fused kernels take grouped heads in half precision and unmasked alone; elsewhere
+    # grouped heads would fall back to a kernel that holds every score of the window.
+    grouped = groups > 1 and mask is None and query.dtype != torch.float32
+    if groups > 1 and not grouped:
+        key, value = (each.repeat_interleave(groups, dim=1) for each in (key, value))
+    output = torch.nn.functional.scaled_dot_product_attention(
+        query, key, value, attn_mask=mask, dropout_p=dropout, is_causal=mask is None,
+        scale=scaling, enable_gqa=grouped,
+    )  # fmt: skip
+    return output.transpose(1, 2).contiguous()
 
 
 def _no_mask(*args: Any, **kwargs: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
 import shutil
 from pathlib import Path
@@ -11,29 +10,17 @@ from evenhand.models.fetch import SHA256, SIZE, SMOLLM2
 from evenhand.models.gguf import folder_for, identity_of
 from evenhand.models.store import cache_dir, is_complete
 
-PACKAGES = ("torch", "transformers", "peft", "gguf", "safetensors")
 _ROOM = 8 * SIZE
 """Wheel, file and converted float32 weights of the default, with room to spare."""
 
 
 def doctor_lines() -> list[tuple[str, str, str]]:
-    """Return (name, status, detail) for all that running a model needs.
+    """Return (name, status, detail) of the device, the default model and the disk.
 
     Status is "ok", "missing" (not there; the detail says how to get it) or
     "warning". Only torch is imported, and only where it is installed.
     """
-    lines = [_package(name) for name in PACKAGES]
-    lines.append(_device())
-    lines.append(_default())
-    lines.append(_disk())
-    return lines
-
-
-def _package(name: str) -> tuple[str, str, str]:
-    try:
-        return name, "ok", importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return name, "missing", "pip install 'evenhand[hf]'"
+    return [_device(), _default(), _disk()]
 
 
 def _device() -> tuple[str, str, str]:

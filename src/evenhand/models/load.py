@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from evenhand.errors import ScorerError, UsageError
+from evenhand.errors import InputError, ScorerError, UsageError
 from evenhand.models.fetch import SHA256, SMOLLM2, smollm2_folder
 from evenhand.models.gguf import check_magic, converted
 from evenhand.models.quiet import first_line, quiet, require
 from evenhand.models.source import Place, Source, parse
-from evenhand.models.store import file_sha256, folder_sha256
+from evenhand.models.store import folder_sha256, require_tokenizer
+from evenhand.seeds import file_hash
 
 if TYPE_CHECKING:
     import transformers
@@ -75,6 +76,7 @@ def load(
             such model, or its weights do not fit.
     """
     source = parse(spec, revision=revision, adapter=adapter)
+    _require_adapter_config(source.adapter)
     if dtype not in DTYPES:
         raise UsageError(f"unknown dtype {dtype!r}; known are {', '.join(DTYPES)}")
     for package in ("torch", "transformers"):
@@ -128,11 +130,12 @@ def _base(place: Place, dtype: str) -> tuple[Any, Any, str]:
     if place.kind == "gguf":
         path = Path(place.where)
         check_magic(path)
-        sha256 = file_sha256(path)
+        sha256 = file_hash(path)
         folder = converted(path, path.stem, sha256)
         return (*_read(str(folder), dtype, None, place.where), sha256)
     if place.kind == "folder":
         identity = folder_sha256(Path(place.where))
+        require_tokenizer(Path(place.where))
         return (*_read(place.where, dtype, None, place.where), identity)
     commit = _commit(place)
     return (*_read(place.where, dtype, commit or place.revision, place.where), commit or _asked(place))
@@ -191,6 +194,17 @@ def _refused(shown: str, error: Exception) -> ScorerError:
         )
     cause = f"{type(error).__name__}: {first_line(error).rstrip('.')}"
     return ScorerError(f"{shown} could not be loaded ({cause}). {advice}")
+
+
+def _require_adapter_config(place: Place | None) -> None:
+    # Without the file, peft would ask the hub for a model by the folder's name.
+    if place is not None and place.kind == "folder":
+        folder = Path(place.where)
+        if not (folder / "adapter_config.json").is_file():
+            raise InputError(
+                "no adapter_config.json in this folder; give one that PEFT's save_pretrained wrote",
+                path=str(folder),
+            )
 
 
 def _with_adapter(model: transformers.PreTrainedModel, place: Place) -> tuple[Any, str]:

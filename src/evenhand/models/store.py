@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import InputError, ScorerError
+from evenhand.seeds import file_hash
 
 MANIFEST = "evenhand.json"
 _STALE_SECONDS = 24 * 3600.0
@@ -30,6 +31,18 @@ _SIDE_FILES = (
     "tokenizer.model",
     "tokenizer_config.json",
     "vocab.json",
+)
+
+
+# Each of these holds a whole vocabulary; the other tokenizer files only add to one.
+_VOCABULARIES = (
+    "tokenizer.json",
+    "tokenizer.model",
+    "vocab.json",
+    "vocab.txt",
+    "spiece.model",
+    "sentencepiece.bpe.model",
+    "tekken.json",
 )
 
 
@@ -51,12 +64,6 @@ def cache_dir() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "evenhand"
 
 
-def file_sha256(path: Path) -> str:
-    """Return the SHA-256 hex digest of a file, read in pieces."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
 def folder_sha256(folder: Path) -> str:
     """Return a SHA-256 over what makes a model folder score as it does.
 
@@ -76,8 +83,24 @@ def folder_sha256(folder: Path) -> str:
     beside = [folder / name for name in _SIDE_FILES if (folder / name).is_file()]
     digest = hashlib.sha256()
     for path in sorted([*weights, *beside], key=lambda path: path.name):
-        digest.update(f"{path.name}\0{file_sha256(path)}\n".encode())
+        digest.update(f"{path.name}\0{file_hash(path)}\n".encode())
     return digest.hexdigest()
+
+
+def require_tokenizer(folder: Path) -> None:
+    """Refuse a model folder without a vocabulary.
+
+    transformers would build a tokenizer without words from the config alone.
+
+    Raises:
+        InputError: none of the files that hold a vocabulary is there.
+    """
+    if not any((folder / name).is_file() for name in _VOCABULARIES):
+        raise InputError(
+            f"no tokenizer in this folder: none of {', '.join(_VOCABULARIES)}; save the model's "
+            "tokenizer there too (tokenizer.save_pretrained)",
+            path=str(folder),
+        )
 
 
 def is_complete(folder: Path, identity: Mapping[str, Any]) -> bool:

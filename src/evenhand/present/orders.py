@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from evenhand.errors import UsageError
@@ -61,8 +59,3 @@ def placed(n: int, candidate: int, position: int) -> Order:
     _require_index(position, n, "position")
     others = [i for i in range(n) if i != candidate]
     return (*others[:position], candidate, *others[position:])
-
-
-def count_orders(n: int) -> int:
-    """Return n!, the number of orders."""
-    return math.factorial(n)

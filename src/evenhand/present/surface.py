@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Literal
 
 from evenhand.errors import ScorerError, UsageError
-from evenhand.present.texts import RUBRICS, SKELETONS, Rubric, Skeleton
+from evenhand.present.texts import FORM, RUBRICS, SKELETONS, Rubric, Skeleton
 from evenhand.seeds import content_hash, generator
 from evenhand.types import Surface
 
@@ -60,12 +60,22 @@ def check_surface(surface: Surface) -> None:
     for name, value, choices in known:
         if value not in choices:
             raise UsageError(f"unknown {name} {value!r}; known are {list(choices)}")
+    # After the names: True and 1.0 are in range(4), but no index and not the same setting as 1.
+    for name, kind in (("dummy", int), ("marker_seed", int), ("enclose", bool)):
+        if type(getattr(surface, name)) is not kind:
+            raise UsageError(f"{name} must be {kind.__name__}, got {getattr(surface, name)!r}")
 
 
-def surface_hash(surface: Surface) -> str:
-    """Return a hash of the surface and of every text that it draws on."""
-    texts = [asdict(RUBRICS[surface.rubric]), asdict(SKELETONS[surface.skeleton])]
-    return content_hash([asdict(surface), texts])
+def texts_hash(surface: Surface) -> str:
+    """Return a hash of every fixed text of a surface's prompts, in the place where it stands.
+
+    Other rubrics and skeletons do not matter to it.
+
+    Raises:
+        UsageError: the surface names something unknown.
+    """
+    segments = render("query", ["first", "second"], surface, alphabet=("*", "+"))
+    return content_hash([segment.text for segment in segments])
 
 
 def _letters(index: int) -> str:
@@ -148,7 +158,7 @@ def _user_text(rubric: Rubric, skeleton: Skeleton, marks: Sequence[str], surface
     levels = "\n".join(f"{grade} = {rubric.levels[grade]}" for grade in (3, 2, 1, 0))
     form = skeleton.line.format(marker=marks[0], grade="<0-3>")
     parts.append(f"{rubric.task}\n{levels}")
-    parts.append(f"Answer in this form, one line each, in the order shown:\n{skeleton.header}\n{form}")
+    parts.append(f"{FORM}\n{skeleton.header}\n{form}")
     return "\n\n".join(parts)
 
 

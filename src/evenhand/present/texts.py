@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from evenhand.present.paraphrases import PARAPHRASES
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class Skeleton:
     line: str
 
 
-RUBRICS: dict[str, Rubric] = {
+_RUBRICS: dict[str, Rubric] = {
     "relevance": Rubric(
         system=(
             "You judge how well passages answer a search query. Give every passage one whole "
@@ -99,6 +101,28 @@ RUBRICS: dict[str, Rubric] = {
         ),
     ),
 }
+
+FORM = "Answer in this form, one line each, in the order shown:"
+
+
+def _worded(name: str) -> dict[str, Rubric]:
+    """Return a rubric and its paraphrases; the second wording of "x" is "x/2"."""
+    forms = {name: _RUBRICS[name]}
+    for number, (system, task, levels) in enumerate(PARAPHRASES.get(name, ()), start=2):
+        forms[f"{name}/{number}"] = replace(_RUBRICS[name], system=system, task=task, levels=levels)
+    return forms
+
+
+RUBRICS: dict[str, Rubric] = {
+    form: rubric for name in _RUBRICS for form, rubric in _worded(name).items()
+}
+
+
+def wordings(rubric: str) -> tuple[str, ...]:
+    """Return the names of all wordings of a rubric, itself included: "x", "x/2", ..."""
+    name = rubric.partition("/")[0]
+    return tuple(form for form in RUBRICS if form.partition("/")[0] == name)
+
 
 SKELETONS: dict[str, Skeleton] = {
     "grade": Skeleton(header="Grades:", line="{marker} Grade: {grade}"),

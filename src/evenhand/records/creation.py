@@ -9,7 +9,13 @@ from typing import Any
 from evenhand.errors import ResumeError
 from evenhand.records import manifest as manifests
 from evenhand.records import slates as slate_files
-from evenhand.records.files import TEMPORARY, put_in_place, remove_temporaries, temporary_of
+from evenhand.records.files import (
+    TEMPORARY,
+    put_in_place,
+    remove_temporaries,
+    temporary_of,
+    unwritable,
+)
 from evenhand.types import Slate
 
 PARTS = "parts"
@@ -19,19 +25,13 @@ def create_run(
     folder: Path, settings: dict[str, Any], slates: Iterable[Slate], part_size: int
 ) -> dict[str, Any]:
     """Write slates and manifest; the manifest's appearance makes the folder a run."""
-    ours = {name + TEMPORARY for name in (slate_files.NAME, manifests.NAME)}
-    foreign = sorted(entry.name for entry in folder.iterdir() if entry.name not in ours)
+    foreign = sorted(entry.name for entry in folder.iterdir() if not _unfinished(entry.name))
     if foreign:
         raise ResumeError(
             f"holds files but no run ({', '.join(foreign[:3])}); name a new or empty folder",
             path=str(folder),
         )
-    temporary = temporary_of(folder / slate_files.NAME)
-    try:
-        summary = slate_files.write_slates(temporary, slates)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    temporary, summary = _write_slates(folder, slates)
     manifest = {
         "format": manifests.FORMAT,
         "settings": settings,
@@ -46,6 +46,24 @@ def create_run(
     return manifest
 
 
+def _unfinished(name: str) -> bool:
+    """Whether a file is what a killed writer leaves of slates or manifest."""
+    return name.startswith((slate_files.NAME, manifests.NAME)) and name.endswith(TEMPORARY)
+
+
+def _write_slates(folder: Path, slates: Iterable[Slate]) -> tuple[Path, slate_files.SlatesSummary]:
+    """Write the slates under a temporary name; return it with their count and hash."""
+    temporary = temporary_of(folder / slate_files.NAME)
+    try:
+        return temporary, slate_files.write_slates(temporary, slates)
+    except BaseException as error:
+        temporary.unlink(missing_ok=True)
+        # An error with another file's name comes from where the slates are read.
+        if isinstance(error, OSError) and error.filename in (None, str(temporary)):
+            raise unwritable(folder / slate_files.NAME, error) from error
+        raise
+
+
 def resume_run(
     folder: Path, settings: dict[str, Any], slates: Iterable[Slate], part_size: int
 ) -> dict[str, Any]:
@@ -57,8 +75,7 @@ def resume_run(
     if path.exists():
         found += slate_files.slate_differences(path, slates, manifest["slates_hash"])
     else:
-        temporary = temporary_of(path)
-        summary = slate_files.write_slates(temporary, slates)
+        temporary, summary = _write_slates(folder, slates)
         if summary.hash == manifest["slates_hash"]:
             put_in_place(temporary, path)
         else:
@@ -71,7 +88,10 @@ def resume_run(
             + "\nchoose another folder, or repeat the settings of that run to go on",
             path=str(folder),
         )
-    (folder / PARTS).mkdir(exist_ok=True)
+    try:
+        (folder / PARTS).mkdir(exist_ok=True)
+    except OSError as error:
+        raise unwritable(folder / PARTS, error) from None
     remove_temporaries(folder)
     remove_temporaries(folder / PARTS)
     return manifest

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +15,7 @@ if sys.platform != "win32":
     import fcntl
 
 TEMPORARY = ".tmp"
+_OWNED = re.compile(r"\.([0-9]+)\.tmp$")
 
 
 def sync_file(path: Path) -> None:
@@ -34,8 +35,8 @@ def sync_folder(path: Path) -> None:
 
 
 def temporary_of(path: Path) -> Path:
-    """Return the name under which a file is written before it is whole."""
-    return path.with_name(path.name + TEMPORARY)
+    """Return the name under which this process writes a file before it is whole."""
+    return path.with_name(f"{path.name}.{os.getpid()}{TEMPORARY}")
 
 
 def put_in_place(temporary: Path, path: Path) -> None:
@@ -47,14 +48,30 @@ def put_in_place(temporary: Path, path: Path) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; it takes the name when the block succeeds."""
+    """Yield a temporary path beside `path`; it takes the name when the block succeeds.
+
+    Raises:
+        ResumeError: the system refuses to write, for example on a full disk.
+    """
     temporary = temporary_of(path)
     try:
         yield temporary
+        put_in_place(temporary, path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise unwritable(path, error) from error
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    put_in_place(temporary, path)
+
+
+def unwritable(path: Path, error: OSError) -> ResumeError:
+    """Return the error that says why a file or folder of a run cannot be written."""
+    return ResumeError(
+        f"cannot be written ({error.strerror or error}); make room or name another folder; "
+        "what is whole is kept, and the same command goes on from there",
+        path=str(path),
+    )
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -64,15 +81,27 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def remove_temporaries(folder: Path) -> None:
-    """Delete what an interrupted writer left in a folder."""
+    """Delete what interrupted writers left in a folder; a living process keeps its own.
+
+    Reading a run writes its analysis without the lock, so another process may be
+    at it while this one resumes.
+    """
     for leftover in folder.glob("*" + TEMPORARY):
-        leftover.unlink()
+        owner = _OWNED.search(leftover.name)
+        if leftover.is_file() and (owner is None or not _lives(int(owner.group(1)))):
+            leftover.unlink(missing_ok=True)
 
 
-def file_hash(path: Path) -> str:
-    """Return the SHA-256 hex digest of a file, read in blocks."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+def _lives(process: int) -> bool:
+    if sys.platform == "win32" or process == os.getpid():
+        return False
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 class FolderLock:
@@ -89,10 +118,16 @@ class FolderLock:
         descriptor = os.open(path, os.O_RDONLY)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             os.close(descriptor)
             raise ResumeError(
                 "another run is writing this folder; wait for it to end or choose another folder",
+                path=str(path),
+            ) from None
+        except OSError as error:
+            os.close(descriptor)
+            raise ResumeError(
+                f"the folder cannot be locked ({error.strerror}); name one on another disk",
                 path=str(path),
             ) from None
         self._descriptor = descriptor

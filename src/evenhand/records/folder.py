@@ -14,12 +14,9 @@ from evenhand.records import manifest as manifests
 from evenhand.records import merged
 from evenhand.records import slates as slate_files
 from evenhand.records.creation import PARTS, create_run, resume_run
-from evenhand.records.files import (
-    FolderLock,
-    file_hash,
-    write_whole,
-)
+from evenhand.records.files import FolderLock, unwritable, write_whole
 from evenhand.records.tables import Entry, Recorded, part_table
+from evenhand.seeds import file_hash
 from evenhand.types import Slate
 
 
@@ -65,15 +62,18 @@ class RunFolder:
             InputError: two slates share an id.
             UsageError: part_size < 1 or settings that are no plain data.
         """
-        if part_size < 1:
-            raise UsageError(f"part_size must be at least 1, got {part_size}")
+        if not isinstance(part_size, int) or part_size < 1:
+            raise UsageError(f"part_size must be a whole number of at least 1, got {part_size!r}")
         wanted = manifests.plain(settings)
         folder = Path(path)
-        if folder.exists() and not folder.is_dir():
+        existed = os.path.exists(folder)
+        if existed and not folder.is_dir():
             raise ResumeError("is a file; name a folder for the run", path=str(folder))
-        existed = folder.exists()
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = FolderLock(folder)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            lock = FolderLock(folder)
+        except OSError as error:
+            raise unwritable(folder, error) from None
         try:
             if (folder / manifests.NAME).exists():
                 found = resume_run(folder, wanted, slates, part_size)
@@ -96,8 +96,8 @@ class RunFolder:
             ResumeError: the folder holds no run.
         """
         folder = Path(path)
-        if not folder.is_dir():
-            what = "is a file" if folder.exists() else "does not exist"
+        if not os.path.isdir(folder):
+            what = "is a file" if os.path.exists(folder) else "does not exist"
             raise ResumeError(f"{what}; name a folder that an audit wrote", path=str(folder))
         return cls(folder, manifests.read(folder))
 
@@ -156,6 +156,12 @@ class RunFolder:
         path = self.path / slate_files.NAME
         if self._offsets is None:
             self._offsets = slate_files.part_offsets(path, self.part_size)
+        if len(self._offsets) != self.n_parts:
+            raise ResumeError(
+                f"holds other slates than the {self.n_slates} of the manifest; restore both files or "
+                "start a new folder",
+                path=str(path),
+            )
         return list(slate_files.read_slates(path, self._offsets[index], self.part_size))
 
     def write_part(self, index: int, entries: Sequence[Entry]) -> None:

@@ -19,8 +19,15 @@ from evenhand.errors import ResumeError, UsageError
 from evenhand.records.files import write_whole
 
 NAME = "manifest.json"
-FORMAT = 1
-_KEYS = ("format", "n_slates", "part_size", "settings", "slates_hash", "versions")
+FORMAT = 2
+_KEYS: Mapping[str, type] = {
+    "format": int,
+    "n_slates": int,
+    "part_size": int,
+    "settings": dict,
+    "slates_hash": str,
+    "versions": dict,
+}
 _ABSENT = "(not set)"
 
 
@@ -120,6 +127,14 @@ def read(folder: Path) -> dict[str, Any]:
     if manifest["format"] != FORMAT:
         raise ResumeError(
             f"format {manifest['format']!r} of another version of evenhand; this one reads {FORMAT}",
+            path=str(path),
+        )
+    wrong = [key for key, kind in _KEYS.items() if not isinstance(manifest[key], kind)]
+    if not wrong and (manifest["n_slates"] < 0 or manifest["part_size"] < 1):
+        wrong = ["n_slates, part_size"]
+    if wrong:
+        raise ResumeError(
+            f"damaged: {', '.join(wrong)} is not what a run writes; restore it or start a new folder",
             path=str(path),
         )
     return dict(manifest)

@@ -17,12 +17,13 @@ from evenhand.types import Slate
 
 SCORES_NAME = "scores.parquet"
 ROWS_NAME = "rows.parquet"
+_LOOK_AHEAD = 16
 
 
 def open_writer(path: Path, schema: pa.Schema) -> Any:
     """Open a parquet file for writing, with everything fixed that shapes its bytes."""
     return pq.ParquetWriter(
-        path,
+        path.absolute(),  # a relative path with a colon would be read as a URI
         schema,
         version="2.6",
         compression="zstd",
@@ -44,7 +45,7 @@ def read_table(path: Path, **options: Any) -> pa.Table:
         ResumeError: the file is missing or damaged.
     """
     try:
-        return pq.read_table(path, page_checksum_verification=True, **options)
+        return pq.read_table(path.absolute(), page_checksum_verification=True, **options)
     except (OSError, pa.ArrowException) as error:
         raise _damaged(path, error) from None
 
@@ -70,12 +71,15 @@ def merge_parts(folder: Path, parts: Iterable[tuple[pa.Table, list[Slate]]]) -> 
 class _Reader:
     """Hands out consecutive lines of a parquet file, one row group in memory."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
         self._path = path
         try:
-            self._file = pq.ParquetFile(path, page_checksum_verification=True)
+            self._file = pq.ParquetFile(path.absolute(), page_checksum_verification=True)
         except (OSError, pa.ArrowException) as error:
             raise _damaged(path, error) from None
+        if self._file.schema_arrow.names != schema.names:
+            self._file.close()
+            raise _damaged(path, ValueError("it has other columns"))
         self._group = 0
         self._buffer = self._file.schema_arrow.empty_table()
 
@@ -88,13 +92,15 @@ class _Reader:
 
     def take_slate(self, slate_id: str) -> pa.Table:
         """Return the next lines of one slate."""
-        count = 0
+        # A few lines at a time: the buffer may hold many slates, and is read for each.
+        count, step = 0, _LOOK_AHEAD
         while True:
-            ids = self._buffer.column("slate")[count:].to_pylist()
+            ids = self._buffer.column("slate").slice(count, step).to_pylist()
             same = next((i for i, other in enumerate(ids) if other != slate_id), len(ids))
             count += same
-            if same < len(ids) or not self._more():
+            if same < len(ids) or not (ids or self._more()):
                 return self.take(count)
+            step *= 2
 
     def _more(self) -> bool:
         if self._group >= self._file.num_row_groups:
@@ -115,7 +121,8 @@ class _Reader:
 def read_recorded(folder: Path, slates: Iterable[Slate]) -> Iterator[Recorded]:
     """Yield each slate's record in slate order, a row group in memory at a time."""
     with ExitStack() as stack:
-        scores, rows = (_Reader(folder / name) for name in (SCORES_NAME, ROWS_NAME))
+        scores = _Reader(folder / SCORES_NAME, SCORES)
+        rows = _Reader(folder / ROWS_NAME, ROWS)
         stack.callback(scores.close)
         stack.callback(rows.close)
         for slate in slates:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
+from typing import BinaryIO
 
 from evenhand.errors import InputError, ResumeError
 from evenhand.types import Slate, slate_from_dict, slate_to_dict
@@ -66,21 +67,32 @@ def slate_differences(path: Path, slates: Iterable[Slate], expected_hash: str) -
     Raises:
         ResumeError: the file itself is not what the run wrote.
     """
-    on_disk, given = hashlib.sha256(), hashlib.sha256()
-    first, count = "", 0
-    with path.open("rb") as stream:
+    on_disk = hashlib.sha256()
+    first: tuple[int, bytes | None, bytes | None] | None = None
+    with _opened(path) as stream:
         for index, (was, line) in enumerate(zip_longest(stream, _lines(slates))):
             on_disk.update(was or b"")
-            given.update(line or b"")
-            if was != line and not first:
-                first = f"slates: the first difference is at slate {index} (from 0): {_name(was, line)}"
-            count += line is not None
+            if was != line and first is None:
+                first = index, was, line
     if on_disk.hexdigest() != expected_hash:
         raise ResumeError(
             "the slates of this run were changed or damaged; restore the file or start a new folder",
             path=str(path),
         )
-    return [first] if first else []
+    if first is None:
+        return []
+    index, was, line = first
+    return [f"slates: the first difference is at slate {index} (from 0): {_name(was, line)}"]
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise ResumeError(
+            f"cannot be read ({error.strerror}); repeat the run with the same slates to restore it",
+            path=str(path),
+        ) from None
 
 
 def _name(was: bytes | None, line: bytes | None) -> str:
@@ -98,7 +110,7 @@ def _name(was: bytes | None, line: bytes | None) -> str:
 def part_offsets(path: Path, part_size: int) -> list[int]:
     """Return the byte offset at which each part of `part_size` slates begins."""
     offsets, position = [], 0
-    with path.open("rb") as stream:
+    with _opened(path) as stream:
         for index, line in enumerate(stream):
             if index % part_size == 0:
                 offsets.append(position)
@@ -112,7 +124,7 @@ def read_slates(path: Path, offset: int = 0, count: int | None = None) -> Iterat
     Raises:
         ResumeError: a line is not a slate.
     """
-    with path.open("rb") as stream:
+    with _opened(path) as stream:
         stream.seek(offset)
         for index, line in enumerate(stream):
             if count is not None and index >= count:
@@ -123,7 +135,7 @@ def read_slates(path: Path, offset: int = 0, count: int | None = None) -> Iterat
 def find_slate(path: Path, slate_id: str) -> Slate | None:
     """Return the slate with an id, or None; other lines are not parsed."""
     start = b'{"id": ' + json.dumps(slate_id, ensure_ascii=True).encode("ascii") + b","
-    with path.open("rb") as stream:
+    with _opened(path) as stream:
         for line in stream:
             if line.startswith(start):
                 return _parse(path, line)

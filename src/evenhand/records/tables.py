@@ -38,6 +38,7 @@ _ROW_FIELDS = [
     ("exhaustive", pa.bool_()),
     ("prompts", pa.int64()),
     ("tokens", pa.int64()),
+    ("query_escaped", pa.int64()),
     ("failure", pa.string()),
     ("surface", pa.string()),
 ]
@@ -82,6 +83,7 @@ class Recorded:
         truncated, escaped: (rows, n) counts, 0 where not known.
         failures: why the scores of a row are missing, or None, one per row.
         prompts, tokens: (rows,) price of each row.
+        query_escaped: (rows,) places escaped in the query.
     """
 
     slate: Slate
@@ -92,11 +94,12 @@ class Recorded:
     failures: tuple[str | None, ...]
     prompts: IntArray
     tokens: IntArray
+    query_escaped: IntArray
 
     @property
     def missing(self) -> BoolArray:
-        """Where a score is missing, (rows, n)."""
-        return np.isnan(self.matrix.scores)
+        """Where a score is missing, (rows, n); a candidate that is not shown lacks none."""
+        return np.isnan(self.matrix.scores) & self.matrix.plan.included()
 
 
 def _nullable(values: NDArray[Any] | None) -> list[Any] | None:
@@ -132,6 +135,7 @@ def part_table(entries: Iterable[Entry]) -> pa.Table:
                     "exhaustive": plan.exhaustive,
                     "prompts": int(scored.prompts),
                     "tokens": int(scored.tokens),
+                    "query_escaped": int(scored.query_escaped),
                     "failure": _valid_text(scored.failure),
                     "surface": _surface_json(shown.presentation.surface),
                     "order": list(shown.presentation.order),
@@ -158,7 +162,9 @@ def scores_table(part: pa.Table, slates: Sequence[Slate]) -> pa.Table:
     for line in part.to_pylist():
         ids = by_id[line["slate"]].ids
         n = len(ids)
-        presentation = Presentation(tuple(line["order"]), tuple(map(tuple, line["windows"])))
+        order = tuple(line["order"])
+        omitted = tuple(set(range(n)) - set(order))
+        presentation = Presentation(order, tuple(map(tuple, line["windows"])), omitted=omitted)
         columns["candidate"] += ids
         columns["position"] += presentation.positions().tolist()
         columns["slot"] += presentation.slots().tolist()
@@ -179,10 +185,18 @@ def _counts(table: pa.Table, name: str, shape: tuple[int, int]) -> IntArray:
     return np.asarray(table.column(name).fill_null(0).to_numpy(), dtype=np.int64).reshape(shape)
 
 
-def _windows(slot: IntArray, window: IntArray) -> tuple[tuple[int, ...], ...]:
-    by_place = np.lexsort((slot, window))
+def _presentation(
+    position: IntArray, slot: IntArray, window: IntArray, surface: Surface
+) -> Presentation:
+    # A candidate that is not shown stands at -1, so before all others.
+    omitted = int((position < 0).sum())
+    order = np.argsort(position, kind="stable")
+    by_place = np.lexsort((slot, window))[omitted:]
     starts = np.flatnonzero(np.diff(window[by_place])) + 1
-    return tuple(tuple(part.tolist()) for part in np.split(by_place, starts) if len(part))
+    windows = tuple(tuple(part.tolist()) for part in np.split(by_place, starts) if len(part))
+    return Presentation(
+        tuple(order[omitted:].tolist()), windows, surface, tuple(order[:omitted].tolist())
+    )
 
 
 def recorded(slate: Slate, rows: pa.Table, scores: pa.Table) -> Recorded:
@@ -206,8 +220,7 @@ def recorded(slate: Slate, rows: pa.Table, scores: pa.Table) -> Recorded:
         Surface(**json.loads(text)) if text else Surface() for text in rows["surface"].to_pylist()
     ]
     presentations = tuple(
-        Presentation(tuple(np.argsort(position[i]).tolist()), _windows(slot[i], window[i]), surface)
-        for i, surface in enumerate(surfaces)
+        _presentation(position[i], slot[i], window[i], surface) for i, surface in enumerate(surfaces)
     )
     exhaustive = any(rows["exhaustive"].to_pylist())
     plan = Plan(presentations, tuple(rows["kind"].to_pylist()), exhaustive)
@@ -222,4 +235,5 @@ def recorded(slate: Slate, rows: pa.Table, scores: pa.Table) -> Recorded:
         tuple(rows["failure"].to_pylist()),
         _numbers(rows, "prompts").astype(np.int64),
         _numbers(rows, "tokens").astype(np.int64),
+        _numbers(rows, "query_escaped").astype(np.int64),
     )

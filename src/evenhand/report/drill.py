@@ -175,8 +175,7 @@ def grade_of(slate: Slate, candidate: Candidate) -> int | None:
 
 def shown_text(candidate: Candidate, limit: int = TEXT_LIMIT) -> str:
     """Return title and text on one line, cut with an ellipsis."""
-    joined = f"{candidate.title}: {candidate.text}" if candidate.title else candidate.text
-    return one_line(joined, limit) or "(empty text)"
+    return one_line(candidate.full_text, limit) or "(empty text)"
 
 
 def _moved(slate: Slate, rows: FloatArray, kept: BoolArray) -> Iterator[Moved]:

@@ -6,20 +6,27 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
+from numbers import Real
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from evenhand.errors import ResumeError
+from evenhand.decide.reading import TOP, Reader
+from evenhand.errors import ResumeError, UsageError
 from evenhand.present.design import design as make_design
 from evenhand.records import RunFolder
 from evenhand.report import html, markdown, text
 from evenhand.study.analyse import analyse
-from evenhand.study.analysis import Analysis, Finding
+from evenhand.study.analysis import Analysis, Finding, ReaderAnalysis
+from evenhand.study.consume import consume
+from evenhand.study.declared import check_declarations
+from evenhand.study.measures import choose
 from evenhand.study.run import run_study
+from evenhand.study.summary import write_summary
 from evenhand.types import Scorer, Slate, Surface
 
 
@@ -70,10 +77,42 @@ class Result:
         """
         return analyse(self._folder, threshold=self.threshold, measures=self.measures)
 
+    def read(
+        self,
+        reader: Reader,
+        *,
+        top: int | None = TOP,
+        retained: bool = False,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> ReaderAnalysis:
+        """Let a reader read every row of the run; its numbers join the analysis and the report.
+
+        Args:
+            reader: see `evenhand.decide.open_reader`.
+            top: read the top so many; None = all that are retained.
+            retained: read only candidates at or above their slate's threshold.
+            progress: called with (slates done, slates in all).
+
+        Raises:
+            UsageError: nothing limits what is read.
+            ScorerError: the reader failed, or every reading is missing.
+        """
+        cuts = None
+        if retained:
+            values = self.analysis.per_slate["threshold"].tolist()
+            cuts = dict(zip(self.analysis.slate_ids, values, strict=True))
+        found = consume(self._folder, reader, top=top, thresholds=cuts, progress=progress)
+        analysis = replace(self.analysis, reader=found)
+        self.__dict__["analysis"] = analysis
+        if os.access(self._folder.path, os.W_OK):
+            write_summary(self._folder.path, analysis)
+        return found
+
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What to know before trusting the numbers."""
-        return self.analysis.findings
+        read = self.analysis.reader
+        return self.analysis.findings + (() if read is None else read.findings)
 
     def table(self) -> str:
         """Return the headline table as plain text."""
@@ -105,14 +144,24 @@ class Result:
         """
         if not self._folder.finished:
             raise ResumeError("the run is not finished; run it again to go on", path=str(self.path))
-        return pq.read_table(self.path / "scores.parquet")
+        return pq.read_table(self.path.absolute() / "scores.parquet")
 
 
 def write_text(path: str | os.PathLike[str], document: str) -> Path:
-    """Write a UTF-8 text file, its folder too, and return its path."""
+    """Write a UTF-8 text file, its folder too, and return its path.
+
+    Raises:
+        UsageError: the file cannot be written there.
+    """
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(document, encoding="utf-8", newline="\n")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(document, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise UsageError(
+            f"{target}: the report cannot be written ({error.strerror}); name a file in a folder "
+            "that can be written"
+        ) from None
     return target
 
 
@@ -148,7 +197,7 @@ def audit(
     Args:
         scorer: what is audited; see `open_scorer` and `scorer`.
         slates: the input, read as a stream.
-        design: what varies: "reorder", "order" or "companions".
+        design: what varies: "reorder" or one channel, see `present.design`.
         rows: M, random rows.
         width: B, most candidates of a window; None = the scorer's default.
         rule: how windows are cut.
@@ -156,17 +205,19 @@ def audit(
         surface: words around the candidates; None = the scorer's own.
         repeat: score the canonical presentation twice, for the noise floor.
         out: folder of the run, resumed when it holds the same one; None = a
-            temporary folder that lives as long as the result.
+            temporary folder that lives as long as the result or its `folder`.
         threshold: keep candidates at or above it; None = fitted for F1.
         measures: names of further measures; None = the usual ones.
         part_size: slates scored between two writes to disk.
         progress: called with (slates done, slates in all).
 
     Raises:
-        UsageError: a setting is unknown, or the scorer cannot show the design.
+        UsageError: a setting is unknown, the scorer cannot show the design, or what
+            was given is no scorer or no slates; told before anything is scored.
         ResumeError: `out` holds another run.
         ScorerError: the scorer failed.
     """
+    _require_askable(scorer, slates, threshold, measures)
     drawn = make_design(
         design,
         rows=rows,
@@ -175,6 +226,7 @@ def audit(
         seed=seed,
         surface=scorer.surface if surface is None else surface,
         repeat=repeat,
+        most=scorer.max_window,
     )
     if out is not None:
         run_study(scorer, slates, drawn, out, part_size=part_size, progress=progress)
@@ -186,5 +238,28 @@ def audit(
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
-    weakref.finalize(result, shutil.rmtree, temporary, ignore_errors=True)
+    # The records may outlive the result: whoever holds them still reads the folder.
+    weakref.finalize(result.folder, shutil.rmtree, temporary, ignore_errors=True)
     return result
+
+
+def _require_askable(
+    scorer: object, slates: object, threshold: object, measures: Sequence[str] | None
+) -> None:
+    """Refuse before scoring what could only fail after it."""
+    if not isinstance(scorer, Scorer) or isinstance(scorer, type):
+        raise UsageError(
+            f"a scorer is needed, got {type(scorer).__name__}: open one by name with "
+            "evenhand.open_scorer(name), or wrap a function f(query, texts) with evenhand.scorer(f)"
+        )
+    check_declarations(scorer)
+    if isinstance(slates, (Slate, str, Mapping)) or not isinstance(slates, Iterable):
+        raise UsageError(
+            f"an iterable of Slate is needed, got {type(slates).__name__}; put one slate in a list, "
+            "read a file with evenhand.read_slates(path)"
+        )
+    if threshold is not None and (isinstance(threshold, bool) or not isinstance(threshold, Real)):
+        raise UsageError(f"threshold must be a number or None, got {threshold!r}")
+    if isinstance(measures, str) or not isinstance(measures, (Sequence, type(None))):
+        raise UsageError(f"measures must be a list of names, got {measures!r}")
+    choose(measures, 1)

@@ -20,6 +20,13 @@ def _threshold(analysis: Analysis) -> str:
     return f"{folds} (fixed)"
 
 
+def _threshold_high(analysis: Analysis) -> str:
+    fit = analysis.threshold_high
+    if fit is None:
+        return NONE
+    return f"{' / '.join(map(number, fit.folds))} (F1, cross-fitted, grade ≥ {fit.min_grade})"
+
+
 def _width(analysis: Analysis) -> str:
     width = analysis.settings.get("width")
     return "whole slate" if width is None else str(width)
@@ -56,6 +63,7 @@ SETUP: dict[str, Callable[[Analysis], str]] = {
     "dtype": lambda a: str(a.scorer.get("dtype", a.settings.get("dtype", NONE))),
     "score scale": lambda a: str(a.scorer.get("scale", NONE)),
     "threshold": _threshold,
+    "threshold (rel=2)": _threshold_high,
 }
 
 

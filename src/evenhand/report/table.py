@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenhand.report.digits import NONE, count, number
+from evenhand.report.reader import READER_FACTS, READER_WORDS
 from evenhand.report.settings import SETUP, column_names
 from evenhand.report.words import describe, in_order
-from evenhand.study.analysis import Analysis, Finding
+from evenhand.study.analysis import Analysis, Finding, gravity
 from evenhand.types import Estimate
 
 
@@ -150,16 +151,40 @@ def _setup(analyses: Sequence[Analysis]) -> tuple[tuple[tuple[str, str], ...], S
     return tuple(shared), Section("Setup", tuple(differing))
 
 
-_GRAVITY = {"error": 0, "warning": 1, "note": 2}
+def _reader(analyses: Sequence[Analysis]) -> Section:
+    """Return what a reader makes of each run; empty where none has read any."""
+    readers = [analysis.reader for analysis in analyses]
+    if not any(readers):
+        return Section("Reader", ())
+    rows = []
+    for label, read in READER_FACTS.items():
+        facts = tuple(Cell() if one is None else Cell(*read(one)) for one in readers)
+        if any(cell.value != NONE for cell in facts):
+            rows.append(Row(label, facts))
+    for name, (label, hint) in READER_WORDS.items():
+        known = [one.estimates[name]["score"].n for one in readers if one and name in one.estimates]
+        # Without gold nothing is right or wrong; a flip without a value is worth saying.
+        if not known or (name != "flip" and not any(known)):
+            continue
+        for order, said in (("score", ""), ("canonical", "same set in canonical order")):
+            cells = tuple(
+                estimate_cell(None if one is None else one.estimates.get(name, {}).get(order))  # type: ignore[call-overload]
+                for one in readers
+            )
+            rows.append(Row(said or label, cells, hint, minor=bool(said)))
+    own = tuple(estimate_cell(None if one is None else one.own_order) for one in readers)
+    rows.append(Row("reader's own order dependence", own, "the two input orders of a set disagree"))
+    return Section("Reader", tuple(rows))
 
 
 def _findings(columns: Sequence[str], analyses: Sequence[Analysis]) -> tuple[tuple[str, Finding], ...]:
     """Return (whose, finding), the gravest first; one that several results share stands once."""
     whose: dict[Finding, list[str]] = {}
     for column, analysis in zip(columns, analyses, strict=True):
-        for finding in analysis.findings:
+        of_reader = () if analysis.reader is None else analysis.reader.findings
+        for finding in (*analysis.findings, *of_reader):
             whose.setdefault(finding, []).append(column)
-    found = sorted(whose.items(), key=lambda pair: _GRAVITY.get(pair[0].severity, len(_GRAVITY)))
+    found = sorted(whose.items(), key=lambda pair: gravity(pair[0]))
     every = f"all {len(columns)}"
     return tuple(
         (every if len(names) == len(columns) > 1 else "; ".join(names), finding)
@@ -180,6 +205,7 @@ def build(analyses: Sequence[Analysis]) -> Table:
         _quality(analyses),
         _agreement("Stability", analyses, "stability"),
         _agreement("Decisions", analyses, "decisions"),
+        _reader(analyses),
         _cost(analyses),
         _size(analyses),
         differing,

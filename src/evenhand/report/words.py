@@ -28,6 +28,11 @@ WORDS: dict[str, tuple[str, str]] = {
         "normalised residual",
         "movement over spread; at 1 order says as much as content",
     ),
+    "CanonicalPSI": ("tauPSI from canonical", "the same between each row and the canonical one"),
+    "ScoreChange": ("score change", "mean distance of a score from its canonical one"),
+    "PoolPSI": ("Pool-PSI", "share of pairs of survivors that swap when one member is exchanged"),
+    "TopSetFlip": ("top-set flip", "share of rows whose top set is not the canonical one"),
+    "RetainedDelta": ("score change of the kept", "the same for what the canonical row keeps"),
     "TiedPairs": ("pairs tied in both rows", "equal scores are no instability, but no ranking either"),
     "ExactTies": ("exact ties", "share of neighbours in the ranking whose scores are equal"),
     "Overlap": ("retained-set overlap", "Jaccard of the sets that two presentations keep"),
@@ -39,6 +44,9 @@ WORDS: dict[str, tuple[str, str]] = {
     "SetFlip": ("set flip", "kept in some but not all presentations, of those kept in any"),
     "Top1Flip": ("top-1 flip", "share of pairs of presentations with another best candidate"),
     "PairFlip": ("pair flip", "share of pairs of presentations with another (best, worst) pair"),
+    "CorrectFlip": ("best right or wrong", "slates where it depends on the order"),
+    "Margin": ("margin", "best minus second score, in units of the scorer"),
+    "GoldAccuracy": ("best has the top grade", "undefined where all grades are equal"),
     "FirstSlot": (
         "best stands in the first slot",
         "share of presentations won by what was shown first",
@@ -48,13 +56,13 @@ WORDS: dict[str, tuple[str, str]] = {
 COUNTS: dict[str, str] = {
     "failed_rows": "rows whose scores are all missing, with a reason in the records",
     "missing_scores": "never counted as 0",
-    "undefined_slates": "slates without a stability value: under two candidates or rows",
     "exhaustive_slates": "small slates whose every order was shown",
     "degenerate_slates": "slates whose candidates all score the same",
     "empty_texts": "kept and scored",
     "equal_texts": "candidates whose text another one of the slate has",
     "truncated_tokens": "cut from candidates, never from query or instructions",
     "escaped_places": "places in texts that looked like a marker or an answer line",
+    "query_escaped": "places in queries that did",
     "low_label_mass": "scores whose grades held under half of the probability",
 }
 _RANK = {name: place for place, name in enumerate(WORDS)}

@@ -8,16 +8,19 @@ into values by slot, and `gather` puts these into canonical order.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 from evenhand.errors import InputError, ScorerError
 from evenhand.present.surface import Chat, Segment, one_line, render
-from evenhand.types import Candidate, FloatArray, Scored, Shown, Slate, Surface
+from evenhand.types import FloatArray, Scored, Shown, Slate, Surface
 
 GRADES = ("0", "1", "2", "3")
+
+P = TypeVar("P")
+R = TypeVar("R")
 
 
 class Tokens(Protocol):
@@ -88,6 +91,7 @@ class WindowPrompt:
         readouts: index in ids of the readout of each slot.
         grades: ids of the grades, lowest first.
         truncated, escaped: tokens cut and places escaped, by slot.
+        query_escaped: places escaped in the query, counted once however often it stands.
     """
 
     ids: tuple[int, ...]
@@ -97,11 +101,7 @@ class WindowPrompt:
     grades: tuple[int, ...]
     truncated: tuple[int, ...]
     escaped: tuple[int, ...]
-
-
-def full_text(candidate: Candidate) -> str:
-    """Return title and text of a candidate as they are shown."""
-    return f"{candidate.title}: {candidate.text}" if candidate.title.strip() else candidate.text
+    query_escaped: int = 0
 
 
 def common_cap(lengths: Sequence[int], room: int) -> int:
@@ -150,8 +150,8 @@ class PromptBuilder:
                 are longer than the context.
             ScorerError: the template drops a text, or a grade is not one token.
         """
-        texts = [one_line(full_text(slate.candidates[i])) for i in window]
-        query, _ = one_line(slate.query)
+        texts = [one_line(slate.candidates[i].full_text) for i in window]
+        query, places = one_line(slate.query)
         segments = render(query, [t for t, _ in texts], surface, self.chat, alphabet=self.alphabet)
         encoded = [self._encode(segment) for segment in segments]
         lines = [self._line(s.text) for s in segments if s.kind == "slot"]
@@ -172,7 +172,11 @@ class PromptBuilder:
                 escaped[segment.index] += count
                 ids = ids[:cap]
             prefix.extend(ids)
-        return _join(prefix, lines, surface, truncated, escaped)
+        spelled = next(
+            count for s, (_, count) in zip(segments, encoded, strict=True) if s.kind == "query"
+        )
+        joined = _join(prefix, lines, surface, truncated, escaped)
+        return replace(joined, query_escaped=places + spelled)
 
     def _cap(self, slate: Slate, lengths: Sequence[int], fixed: int) -> int:
         limit = max(lengths, default=0)
@@ -201,12 +205,9 @@ class PromptBuilder:
 
 
 def _join(
-    prefix: list[int],
-    lines: Sequence[AnswerLine],
-    surface: Surface,
-    truncated: Sequence[int],
-    escaped: Sequence[int],
-) -> WindowPrompt:
+    prefix: list[int], lines: Sequence[AnswerLine], surface: Surface,
+    truncated: Sequence[int], escaped: Sequence[int],
+) -> WindowPrompt:  # fmt: skip
     """Put the answer lines behind the prompt: in a row, or as blind branches."""
     if len({line.grades for line in lines}) > 1:
         raise ScorerError("the grades have other token ids in other answer lines; choose other markers")
@@ -233,47 +234,52 @@ def _join(
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A backend's answer for one window, by slot: grades (B, G), mass (B,) or None."""
+    """A backend's answer for one window, by slot.
+
+    Attributes:
+        grades: (B, G) probabilities over the grades alone.
+        scores: (B,) expected grade over the highest, in [0, 1].
+        label_mass: (B,) probability of the grades in the full vocabulary, or None.
+    """
 
     grades: FloatArray
     scores: FloatArray
     label_mass: FloatArray | None
 
 
-Read = Callable[[Sequence[WindowPrompt], Sequence[str]], list[Reading]]
+def score_prompts(
+    shown: Sequence[Shown],
+    build: Callable[[Shown], list[P]],
+    read: Callable[[Sequence[P], Sequence[str]], list[R]],
+    gather: Callable[[Shown, list[P], list[R]], Scored],
+) -> list[Scored]:
+    """Build the prompts of every Shown, read all in one call, gather them by Shown.
 
-
-def score_windows(shown: Sequence[Shown], builder: PromptBuilder, read: Read) -> list[Scored]:
-    """Render every window of every Shown, read all in one call, gather by slate.
-
-    A slate whose prompt cannot be built is a failure of that slate alone: its
-    scores are missing and carry the reason.
+    A slate whose prompts cannot be built (InputError) is a failure of that slate
+    alone: its scores are missing and carry the reason.
 
     Args:
-        read: takes prompts and the slate id of each, gives a Reading each.
+        read: takes prompts and the slate id of each, gives a reading each.
     """
-    built: list[list[WindowPrompt] | str] = []
+    built: list[list[P] | str] = []
+    prompts: list[P] = []
+    names: list[str] = []
     for one in shown:
-        surface = one.presentation.surface
         try:
-            built.append([builder.build(one.slate, w, surface) for w in one.presentation.windows])
+            own = build(one)
         except InputError as error:
             built.append(str(error))
-    prompts = [prompt for windows in built if not isinstance(windows, str) for prompt in windows]
-    names = [
-        one.slate.id
-        for one, windows in zip(shown, built, strict=True)
-        if not isinstance(windows, str)
-        for _ in windows
-    ]
+            continue
+        built.append(own)
+        prompts += own
+        names += [one.slate.id] * len(own)
     readings = iter(read(prompts, names))
-    results = []
-    for one, windows in zip(shown, built, strict=True):
-        if isinstance(windows, str):
-            results.append(Scored.failed(len(one.slate), windows))
-        else:
-            results.append(gather(one, windows, [next(readings) for _ in windows]))
-    return results
+    return [
+        Scored.failed(len(one.slate), own)
+        if isinstance(own, str)
+        else gather(one, own, [next(readings) for _ in own])
+        for one, own in zip(shown, built, strict=True)
+    ]
 
 
 def gather(shown: Shown, prompts: Sequence[WindowPrompt], readings: Sequence[Reading]) -> Scored:
@@ -287,6 +293,8 @@ def gather(shown: Shown, prompts: Sequence[WindowPrompt], readings: Sequence[Rea
         label_mass=place(known) if known and len(known) == len(masses) else None,
         prompts=len(prompts),
         tokens=sum(len(prompt.ids) for prompt in prompts),
-        truncated=place([np.array(p.truncated, dtype=np.int64) for p in prompts]).astype(np.int64),
-        escaped=place([np.array(p.escaped, dtype=np.int64) for p in prompts]).astype(np.int64),
+        truncated=place([np.array(p.truncated, dtype=np.int64) for p in prompts]) if prompts else None,
+        escaped=place([np.array(p.escaped, dtype=np.int64) for p in prompts]) if prompts else None,
+        # The same query in every window.
+        query_escaped=max((prompt.query_escaped for prompt in prompts), default=0),
     )

@@ -16,12 +16,12 @@ from evenhand.types import Scale, Scored, Scorer, Shown, Surface, slate_to_dict
 class Cached:
     """A scorer that remembers what it has scored, under the scorer's own identity.
 
-    An order-free scorer is asked once per slate and surface, and its scores are
-    reused in every row. Any other scorer is asked once per slate and presentation:
-    rows with the same order, windows and surface share their scores. Slates are told
-    apart by all of their content (query, ids, titles, texts, grades, answers), not by
-    id. The repeat row always goes round the cache, in both directions: it is there to
-    show whether the scorer is steady.
+    An order-free scorer is asked once per slate, surface and set of candidates that
+    are shown, and its scores are reused in every such row. Any other scorer is asked
+    once per slate and presentation: rows with the same order, windows and surface share
+    their scores. Slates are told apart by all of their content (query, ids, titles,
+    texts, grades, answers), not by id. The repeat row always goes round the cache, in
+    both directions: it is there to show whether the scorer is steady.
 
     Reused scores cost 0 prompts and 0 tokens. Within one call equal rows share one
     answer, also a failed one; between calls an answer with missing scores is not
@@ -115,7 +115,8 @@ class Cached:
         return [_present(scored) for scored in results]
 
     def _key(self, item: Shown) -> Hashable:
-        return item.presentation.surface if self.order_free else item.presentation
+        shown = item.presentation
+        return (shown.surface, shown.omitted) if self.order_free else shown
 
     def _ask(self, shown: list[Shown]) -> list[Scored]:
         if not shown:

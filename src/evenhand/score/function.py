@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
 import math
 import numbers
@@ -14,7 +15,7 @@ import numpy as np
 
 from evenhand.errors import ScorerError, UsageError
 from evenhand.seeds import content_hash
-from evenhand.types import Candidate, FloatArray, Scale, Scored, Shown, Surface
+from evenhand.types import FloatArray, Scale, Scored, Shown, Surface
 
 T = TypeVar("T")
 ScoreFunction = Callable[[str, list[str]], Any]
@@ -26,7 +27,7 @@ class FunctionScorer:
     """A user's function, called once per window with the texts in slot order.
 
     The function gets the query and a fresh list of texts; a candidate with a title
-    is given as title, newline, text, one without as its text. Empty texts are handed
+    is given as "title: text", one without as its text. Empty texts are handed
     over as they are. It returns one number per text, in the order of the texts: a
     list, tuple or array, or anything whose `tolist()` gives a list. NaN means
     missing: it is kept, and the Scored says how many. A coroutine function is
@@ -52,7 +53,7 @@ class FunctionScorer:
         max_window: most texts of one call, or None; also the default window.
     """
 
-    channels = frozenset({"order", "companions", "window"})
+    channels = frozenset({"order", "companions", "window", "membership"})
 
     def __init__(
         self,
@@ -67,8 +68,7 @@ class FunctionScorer:
         _require_callable(f)
         if scale not in get_args(Scale):
             raise UsageError(f"scale {scale!r} is unknown; known are {get_args(Scale)}")
-        if max_window is not None and (not isinstance(max_window, int) or max_window < 1):
-            raise UsageError(f"max_window must be at least 1, or None for no limit; got {max_window!r}")
+        _require_declarations(name, revision, order_free, max_window)
         self._f = f
         self.name = _name_of(f) if name is None else name
         self.revision = _revision_of(f) if revision is None else revision
@@ -195,11 +195,25 @@ def _require_callable(f: object) -> None:
         ) from None
 
 
+def _require_declarations(name: object, revision: object, order_free: object, limit: object) -> None:
+    for what, value in (("name", name), ("revision", revision)):
+        if value is not None and (not isinstance(value, str) or not value):
+            raise UsageError(
+                f"{what} must be a non-empty string, or None for the default; got {value!r}"
+            )
+    if not isinstance(order_free, bool):
+        raise UsageError(f"order_free must be True or False, got {order_free!r}")
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+        raise UsageError(f"max_window must be at least 1, or None for no limit; got {limit!r}")
+
+
 def _name_of(f: object) -> str:
     return str(getattr(f, "__name__", type(f).__name__)).strip("<>")
 
 
 def _revision_of(f: object) -> str:
+    if isinstance(f, functools.partial):
+        return content_hash([_revision_of(f.func), repr(f.args), repr(sorted(f.keywords.items()))])
     named = f if hasattr(f, "__qualname__") else type(f)
     try:
         source = inspect.getsource(named)  # type: ignore[arg-type]
@@ -228,13 +242,9 @@ def _run(work: Coroutine[Any, Any, T]) -> T:
         return pool.submit(asyncio.run, work).result()
 
 
-def _text_of(candidate: Candidate) -> str:
-    return f"{candidate.title}\n{candidate.text}" if candidate.title else candidate.text
-
-
 def _texts(item: Shown) -> list[list[str]]:
     """Return the texts of each window in slot order."""
-    texts = [_text_of(candidate) for candidate in item.slate.candidates]
+    texts = [candidate.full_text for candidate in item.slate.candidates]
     return [[texts[i] for i in window] for window in item.presentation.windows]
 
 
@@ -244,9 +254,11 @@ def _reason(error: Exception) -> str:
 
 def _assembled(item: Shown, answers: list[FloatArray]) -> Scored:
     scores = item.presentation.to_canonical(answers)
-    missing = int(np.isnan(scores).sum())
+    # A candidate that was not shown has no score, and none is missing.
+    shown = item.presentation.included()
+    missing = int(np.isnan(scores[shown]).sum())
     failure = (
-        f"the function returned NaN for {missing} of {len(scores)} candidates" if missing else None
+        f"the function returned NaN for {missing} of {shown.sum()} candidates" if missing else None
     )
     return Scored(scores, prompts=len(answers), failure=failure)
 
@@ -255,21 +267,28 @@ def _numbers(answer: object, n: int) -> FloatArray:
     """Return (n,) float64; a ValueError says what came instead."""
     values = answer.tolist() if hasattr(answer, "tolist") else answer
     if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
-        shown = repr(answer)
-        raise ValueError(f"{type(answer).__name__} {shown[:60]}{'...' if len(shown) > 60 else ''}")
+        raise ValueError(f"{type(answer).__name__} {_cut(answer)}")
     if len(values) != n:
         raise ValueError(f"{len(values)} values for {n} texts")
     return np.array([_number(value, place) for place, value in enumerate(values)], dtype=np.float64)
 
 
+def _cut(value: object) -> str:
+    try:
+        shown = repr(value)
+    except ValueError:  # an integer too long to be written out
+        return "of too many digits"
+    return shown if len(shown) <= 60 else shown[:60] + "..."
+
+
 def _number(value: object, place: int) -> float:
     plain = value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value
     if not isinstance(plain, numbers.Real):
-        raise ValueError(f"{type(value).__name__} {value!r} as the score of text {place}")
+        raise ValueError(f"{type(value).__name__} {_cut(value)} as the score of text {place}")
     try:
         score = float(plain)
     except OverflowError:
         score = math.inf
     if math.isinf(score):
-        raise ValueError(f"the infinite score {plain!r} for text {place}")
+        raise ValueError(f"the infinite score {_cut(plain)} for text {place}")
     return score

@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from evenhand.errors import UsageError
+from evenhand.errors import InputError, UsageError, require_count
 from evenhand.models.forward import Forward
-from evenhand.models.load import load
+from evenhand.models.load import Loaded, load
 from evenhand.present.surface import one_line
-from evenhand.score.base import full_text
+from evenhand.score.base import score_prompts
 from evenhand.score.local import context_of, split_options
-from evenhand.score.readout import head_of, log_probability
+from evenhand.score.readout import checked_head, log_probability
 from evenhand.score.tokens import TokenizerTokens, opening
 from evenhand.seeds import content_hash
-from evenhand.types import Scale, Scored, Shown, Slate, Surface
+from evenhand.types import BoolArray, FloatArray, Scale, Scored, Shown, Surface
 
 BEFORE_CANDIDATE = "Passage:"
 BEFORE_QUERY = "\nSearch query:"
@@ -40,8 +40,8 @@ class LikelihoodOptions:
     token_budget: int = 8192
 
     def __post_init__(self) -> None:
-        if self.max_candidate_tokens < 1 or self.token_budget < 1:
-            raise UsageError("max_candidate_tokens and token_budget must be at least 1")
+        for name in ("max_candidate_tokens", "token_budget"):
+            require_count(name, getattr(self, name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,7 @@ class _Prompt:
     targets: tuple[int, ...]
     truncated: int
     escaped: int
+    query_escaped: int
 
     @property
     def branches(self) -> tuple[int, ...]:
@@ -75,13 +76,18 @@ class LikelihoodScorer:
     max_window: int | None = None
     default_window: int | None = None
 
-    def __init__(self, loaded: Any, options: LikelihoodOptions | None = None) -> None:
-        """Wrap a loaded model (`models.load`)."""
+    def __init__(self, loaded: Loaded, options: LikelihoodOptions | None = None) -> None:
+        """Wrap a loaded model (`models.load`).
+
+        Raises:
+            ScorerError: the architecture does not carry the attention seam, or its
+                logits are not those of its output head.
+        """
         self.options = options or LikelihoodOptions()
         self.surface = Surface()
         self.name = f"ql:{loaded.name}"
         self._forward = Forward(loaded.model, token_budget=self.options.token_budget)
-        self._head = head_of(self._forward.model)
+        self._head = checked_head(self._forward)
         self._tokens = TokenizerTokens(loaded.tokenizer)
         self._context = context_of(self._forward.model)
         self._opening = opening(loaded.tokenizer) + BEFORE_CANDIDATE
@@ -95,50 +101,32 @@ class LikelihoodScorer:
         A slate with an empty query, or one that does not fit the context, is a
         failure of that slate alone and carries the reason.
         """
-        built = [self._build(one.slate) for one in shown]
-        prompts = [prompt for many in built if not isinstance(many, str) for prompt in many]
-        names = [
-            one.slate.id
-            for one, many in zip(shown, built, strict=True)
-            if not isinstance(many, str)
-            for _ in many
-        ]
-        values = iter(self._read(prompts, names))
-        results = []
-        for one, many in zip(shown, built, strict=True):
-            if isinstance(many, str):
-                results.append(Scored.failed(len(one.slate), many))
-                continue
-            results.append(
-                Scored(
-                    scores=np.array([next(values) for _ in many], dtype=np.float64),
-                    prompts=len(many),
-                    tokens=sum(len(prompt.ids) for prompt in many),
-                    truncated=np.array([prompt.truncated for prompt in many], dtype=np.int64),
-                    escaped=np.array([prompt.escaped for prompt in many], dtype=np.int64),
-                )
-            )
-        return results
+        return score_prompts(shown, self._build, self._read, _gather)
 
-    def _build(self, slate: Slate) -> list[_Prompt] | str:
-        query, _ = one_line(slate.query)
-        targets, _ = self._tokens.text(f" {query}" if query else "")
+    def _build(self, shown: Shown) -> list[_Prompt]:
+        slate = shown.slate
+        query, places = one_line(slate.query)
+        targets, signs = self._tokens.text(f" {query}" if query else "")
         if not targets:
-            return f"slate {slate.id!r}: the query is empty; query likelihood needs at least one token"
+            raise InputError(
+                f"slate {slate.id!r}: the query is empty; query likelihood needs at least one token"
+            )
         start, middle = self._tokens.literal(self._opening), self._tokens.literal(BEFORE_QUERY)
         room = self._context - len(start) - len(middle) - len(targets)
         if room < 1:
-            return (
+            raise InputError(
                 f"slate {slate.id!r}: the query of {len(targets)} tokens does not fit a context of "
                 f"{self._context}; it is never cut. Use a shorter query or a longer context."
             )
         prompts = []
-        for candidate in slate.candidates:
-            text, escaped = one_line(full_text(candidate))
+        for index in sorted(shown.presentation.order):
+            candidate = slate.candidates[index]
+            text, escaped = one_line(candidate.full_text)
             ids, spelled = self._tokens.text(f" {text}" if text else "")
             kept = ids[: min(room, self.options.max_candidate_tokens)]
             whole = (*start, *kept, *middle, *targets[:-1])
-            prompts.append(_Prompt(whole, targets, len(ids) - len(kept), escaped + spelled))
+            cut = len(ids) - len(kept)
+            prompts.append(_Prompt(whole, targets, cut, escaped + spelled, places + signs))
         return prompts
 
     def _read(self, prompts: Sequence[_Prompt], names: Sequence[str]) -> list[float]:
@@ -148,6 +136,25 @@ class LikelihoodScorer:
             return log_probability(hidden, self._head, ids)[:, None]
 
         return [float(value.mean()) for value in self._forward.read(prompts, names, readout)]
+
+
+def _gather(shown: Shown, prompts: Sequence[_Prompt], scores: Sequence[float]) -> Scored:
+    seen = shown.presentation.included()
+    return Scored(
+        scores=_spread(scores, seen, np.nan),
+        prompts=len(prompts),
+        tokens=sum(len(prompt.ids) for prompt in prompts),
+        truncated=_spread([prompt.truncated for prompt in prompts], seen, 0).astype(np.int64),
+        escaped=_spread([prompt.escaped for prompt in prompts], seen, 0).astype(np.int64),
+        query_escaped=max((prompt.query_escaped for prompt in prompts), default=0),
+    )
+
+
+def _spread(values: Sequence[float], seen: BoolArray, filler: float) -> FloatArray:
+    """Return (n,) values of the shown candidates, and the filler elsewhere."""
+    result = np.full(len(seen), filler, dtype=np.float64)
+    result[seen] = values
+    return result
 
 
 def open_likelihood(spec: str, **options: Any) -> LikelihoodScorer:
@@ -160,7 +167,8 @@ def open_likelihood(spec: str, **options: Any) -> LikelihoodScorer:
     Raises:
         UsageError: an option is unknown; the surface's options have no meaning here.
     """
-    own, loading, surface = split_options(options, LikelihoodOptions)
+    given, loading, surface = split_options(options, LikelihoodOptions)
+    own = LikelihoodOptions(**given)
     if surface != Surface():
         raise UsageError("query likelihood has no surface to set; drop the surface options")
-    return LikelihoodScorer(load(spec, **loading), LikelihoodOptions(**own))
+    return LikelihoodScorer(load(spec, **loading), own)

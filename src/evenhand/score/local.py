@@ -7,18 +7,17 @@ the output head, in float32. No sampling, no decoding.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import torch
 
-from evenhand.errors import UsageError
+from evenhand.errors import UsageError, require_count
 from evenhand.models.forward import Forward
-from evenhand.models.load import load
-from evenhand.present.surface import MARKER_SCHEMES, check_surface
-from evenhand.present.texts import RUBRICS, SKELETONS
-from evenhand.score.base import GRADES, PromptBuilder, Reading, WindowPrompt, score_windows
-from evenhand.score.readout import expected_score, grade_probabilities, head_of, label_mass
+from evenhand.models.load import Loaded, load
+from evenhand.present.surface import check_surface
+from evenhand.score.base import GRADES, PromptBuilder, Reading, WindowPrompt, gather, score_prompts
+from evenhand.score.readout import checked_head, expected_score, grade_probabilities, label_mass
 from evenhand.score.tokens import TokenizerTokens, chat_of, single_token_signs
 from evenhand.seeds import content_hash
 from evenhand.types import Scale, Scored, Shown, Surface
@@ -48,10 +47,13 @@ class LocalOptions:
     width: int = 20
 
     def __post_init__(self) -> None:
-        for name in ("max_candidate_tokens", "context", "token_budget", "width"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise UsageError(f"{name} must be at least 1, got {value}")
+        for name in ("token_budget", "width"):
+            require_count(name, getattr(self, name))
+        for name in ("max_candidate_tokens", "context"):
+            if getattr(self, name) is not None:
+                require_count(name, getattr(self, name))
+        if not isinstance(self.label_mass, bool):
+            raise UsageError(f"label_mass must be True or False, got {self.label_mass!r}")
 
 
 class LocalScorer:
@@ -70,13 +72,14 @@ class LocalScorer:
     max_window: int | None = None
 
     def __init__(
-        self, loaded: Any, options: LocalOptions | None = None, surface: Surface | None = None
+        self, loaded: Loaded, options: LocalOptions | None = None, surface: Surface | None = None
     ) -> None:
         """Wrap a loaded model (`models.load`).
 
         Raises:
             UsageError: the surface names something unknown.
-            ScorerError: the architecture does not carry the attention seam.
+            ScorerError: the architecture does not carry the attention seam, or its
+                logits are not those of its output head.
         """
         self.options = options or LocalOptions()
         self.surface = surface or Surface()
@@ -84,7 +87,7 @@ class LocalScorer:
         self.name: str = loaded.name
         self.default_window: int | None = self.options.width
         self._forward = Forward(loaded.model, token_budget=self.options.token_budget)
-        self._head = head_of(self._forward.model)
+        self._head = checked_head(self._forward)
         tokens = TokenizerTokens(loaded.tokenizer)
         self._builder = PromptBuilder(
             tokens,
@@ -96,21 +99,22 @@ class LocalScorer:
         self.dtype = str(self._forward.model.dtype).removeprefix("torch.")
         self.revision = self._revision(loaded)
 
-    def _revision(self, loaded: Any) -> str:
-        texts = {
-            "rubrics": {name: asdict(rubric) for name, rubric in RUBRICS.items()},
-            "skeletons": {name: asdict(skeleton) for name, skeleton in SKELETONS.items()},
-            "markers": list(MARKER_SCHEMES),
-        }
+    def _revision(self, loaded: Loaded) -> str:
         settings = [
             self.options.max_candidate_tokens,
             self._builder.context,
             self.options.chat_template,
         ]
-        return content_hash([loaded.revision, self.dtype, list(GRADES), settings, texts])[:16]
+        # Not the texts: they are the surface's, which a presentation brings and a study records.
+        return content_hash([loaded.revision, self.dtype, list(GRADES), settings])[:16]
 
-    def prompt(self, shown: Shown) -> list[WindowPrompt]:
-        """Return the window prompts of one Shown, as they are read."""
+    def prompts(self, shown: Shown) -> list[WindowPrompt]:
+        """Return the window prompts of one Shown, as they are read.
+
+        Raises:
+            InputError: query and answer form are longer than the context.
+            ScorerError: the template drops a text, or a grade is not one token.
+        """
         surface = shown.presentation.surface
         return [self._builder.build(shown.slate, w, surface) for w in shown.presentation.windows]
 
@@ -118,9 +122,10 @@ class LocalScorer:
         """Score many slates and presentations; windows of all are batched by length.
 
         Raises:
-            ScorerError: the model gave NaN, or one window exceeds the memory.
+            ScorerError: the model gave NaN, one window exceeds the memory, or the
+                model cannot show the visibility that is asked.
         """
-        return score_windows(shown, self._builder, self._read)
+        return score_prompts(shown, self.prompts, self._read, gather)
 
     def _read(self, prompts: Sequence[WindowPrompt], names: Sequence[str]) -> list[Reading]:
         def readout(hidden: torch.Tensor, index: list[int]) -> torch.Tensor:
@@ -144,7 +149,9 @@ class LocalScorer:
 def context_of(model: Any) -> int:
     """Return the most tokens a prompt may have, as the model's configuration says."""
     config = model.config.get_text_config()
-    return int(getattr(config, "max_position_embeddings", None) or FALLBACK_CONTEXT)
+    longest = int(getattr(config, "max_position_embeddings", None) or FALLBACK_CONTEXT)
+    # Chunked attention is plain causal attention as long as a prompt stays in one chunk.
+    return min(longest, int(getattr(config, "attention_chunk_size", None) or longest))
 
 
 def split_options(
@@ -179,6 +186,8 @@ def open_local(spec: str, **options: Any) -> LocalScorer:
     Raises:
         UsageError: an option is unknown.
     """
-    own, loading, surface = split_options(options, LocalOptions)
+    given, loading, surface = split_options(options, LocalOptions)
+    # Settings are checked before the weights, which take minutes, are fetched.
+    own = LocalOptions(**given)
     check_surface(surface)
-    return LocalScorer(load(spec, **loading), LocalOptions(**own), surface)
+    return LocalScorer(load(spec, **loading), own, surface)

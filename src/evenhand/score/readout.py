@@ -12,7 +12,12 @@ from typing import Any
 
 import torch
 
+from evenhand.errors import ScorerError
+from evenhand.models.forward import Forward
+
 VOCABULARY_BLOCK = 32768
+# Relative; a model's own logits are rounded to its dtype, those of a head are not.
+_SAME_LOGITS = 0.02
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +66,26 @@ def head_of(model: Any) -> Head:
     return Head(output.weight, getattr(output, "bias", None), scale, softcap)
 
 
+def checked_head(forward: Forward) -> Head:
+    """Return the output head of a model, after comparing it with the model's own logits.
+
+    Raises:
+        ScorerError: the model does something else to its logits than `Head` knows.
+    """
+    head = head_of(forward.model)
+    states, logits = forward.probe()
+    ids = torch.linspace(0, logits.shape[-1] - 1, 64, device=logits.device).long()
+    with torch.inference_mode():
+        found, wanted = head.at(states, ids.expand(len(states), -1)), logits[:, ids]
+        gap = float((found - wanted).norm() / wanted.norm())
+    if not gap < _SAME_LOGITS:
+        raise ScorerError(
+            f"{type(forward.model).__name__} does not take its logits from its output head as known "
+            f"here (they differ by {100 * gap:.3g}%); this architecture cannot be read"
+        )
+    return head
+
+
 def grade_probabilities(hidden: torch.Tensor, head: Head, grade_ids: torch.Tensor) -> torch.Tensor:
     """Return (s, G) float32 probabilities over the grades alone.
 
@@ -98,7 +123,8 @@ def log_normaliser(hidden: torch.Tensor, head: Head) -> torch.Tensor:
 def label_mass(hidden: torch.Tensor, head: Head, grade_ids: torch.Tensor) -> torch.Tensor:
     """Return (s,) probability of the grades under the full vocabulary, in [0, 1]."""
     grades = torch.logsumexp(head.at(hidden, grade_ids), dim=-1)
-    return torch.exp(grades - log_normaliser(hidden, head))
+    # Two sums of floats: where the grades are all there is, their ratio may round above 1.
+    return torch.exp(grades - log_normaliser(hidden, head)).clamp(max=1)
 
 
 def log_probability(hidden: torch.Tensor, head: Head, targets: torch.Tensor) -> torch.Tensor:

@@ -10,17 +10,19 @@ from typing import Any
 from evenhand.errors import ScorerError, UsageError
 from evenhand.present.surface import Chat, Messages, plain_chat
 
-CACHED_TEXTS = 50_000
+# Bounds memory: about 36 bytes a token, whatever the length of the texts.
+CACHED_TOKENS = 2_000_000
 _CONTROL_FORM = re.compile(r"^(<.*>|\[[A-Z/_]+\])$", re.DOTALL)
 
 
 class TokenizerTokens:
-    """Ids of trusted and of foreign text; each text is tokenised once."""
+    """Ids of trusted and of foreign text; a text is tokenised once while it is remembered."""
 
     def __init__(self, tokenizer: Any) -> None:
         self.name = str(getattr(tokenizer, "name_or_path", "") or type(tokenizer).__name__)
         self._tokenizer = tokenizer
         self._cache: OrderedDict[tuple[bool, str], tuple[tuple[int, ...], int]] = OrderedDict()
+        self._cached = 0
         control = set(tokenizer.all_special_tokens)
         control |= {token for token in tokenizer.get_added_vocab() if _CONTROL_FORM.match(token)}
         ordered = sorted((token for token in control if len(token) > 1), key=lambda t: (-len(t), t))
@@ -44,17 +46,19 @@ class TokenizerTokens:
             pieces = [text] if trusted else self._pieces(text)
             ids = tuple(i for piece in pieces if piece for i in self._encode(piece))
             self._cache[key] = (ids, len(pieces) - 1)
-            if len(self._cache) > CACHED_TEXTS:
-                self._cache.popitem(last=False)
+            self._cached += len(ids)
+            while self._cached > CACHED_TOKENS and len(self._cache) > 1:
+                _, (dropped, _) = self._cache.popitem(last=False)
+                self._cached -= len(dropped)
         self._cache.move_to_end(key)
         return self._cache[key]
 
     def _pieces(self, text: str) -> list[str]:
-        pieces = []
-        while self._control is not None and (match := self._control.search(text)):
-            pieces.append(text[: match.start() + 1])
-            text = text[match.start() + 1 :]
-        return [*pieces, text]
+        pieces, start = [], 0
+        while self._control is not None and (match := self._control.search(text, start)):
+            pieces.append(text[start : match.start() + 1])
+            start = match.start() + 1
+        return [*pieces, text[start:]]
 
     def _encode(self, text: str) -> list[int]:
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False)
@@ -97,7 +101,7 @@ def chat_of(tokenizer: Any, chat_template: str | None = None) -> Chat:
 
 
 def single_token_signs(tokens: TokenizerTokens) -> tuple[str, ...]:
-    """Return letters and digits-free signs that are one token before a text and after it."""
+    """Return the letters that are one token, with a space before them and without."""
     signs = []
     for sign in string.ascii_uppercase + string.ascii_lowercase:
         if len(tokens.literal(sign)) == 1 and len(tokens.literal(f" {sign}")) == 1:

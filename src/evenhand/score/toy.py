@@ -11,7 +11,7 @@ import numpy as np
 
 from evenhand.errors import UsageError
 from evenhand.seeds import content_hash, generator
-from evenhand.types import FloatArray, Presentation, Scale, Scored, Shown, Slate, Surface
+from evenhand.types import FloatArray, IntArray, Presentation, Scale, Scored, Shown, Slate, Surface
 
 Relevance = Literal["grades", "hash", "position", "slot"]
 
@@ -82,7 +82,7 @@ class Toy:
     grid: int = 0
     seed: int = 0
     channels: frozenset[str] = field(
-        default=frozenset({"order", "companions", "window"}), init=False, repr=False
+        default=frozenset({"order", "companions", "window", "membership"}), init=False, repr=False
     )
     max_window: int | None = field(default=None, init=False, repr=False)
     default_window: int | None = field(default=None, init=False, repr=False)
@@ -138,14 +138,15 @@ class Toy:
     def score(self, shown: Sequence[Shown]) -> list[Scored]:
         """Score each Shown on its own; nothing is remembered between calls."""
         # Keyed by object: the slates live as long as this call.
-        facts: dict[int, tuple[FloatArray, int]] = {}
+        facts: dict[int, tuple[FloatArray, IntArray]] = {}
         for item in shown:
             if id(item.slate) not in facts:
                 facts[id(item.slate)] = (self._known(item.slate), _words(item.slate))
         return [self._score_one(item, *facts[id(item.slate)]) for item in shown]
 
-    def _score_one(self, shown: Shown, known: FloatArray, words: int) -> Scored:
+    def _score_one(self, shown: Shown, known: FloatArray, words: IntArray) -> Scored:
         presentation = shown.presentation
+        seen = presentation.included()
         if self.relevance in ("position", "slot"):
             known = _by_place(presentation, whole=self.relevance == "position")
         scores = known + self._shifts(known, presentation)
@@ -154,7 +155,8 @@ class Toy:
         if self.grid:
             scores = np.floor(scores * (self.grid - 1) + 0.5) / (self.grid - 1)
         prompts = len(presentation.windows)
-        return Scored(scores, prompts=prompts, tokens=prompts * _count(shown.slate.query) + words)
+        tokens = prompts * _count(shown.slate.query) + int(words[seen].sum())
+        return Scored(np.where(seen, scores, np.nan), prompts=prompts, tokens=tokens)
 
     def _known(self, slate: Slate) -> FloatArray:
         drawn = np.array([_unit_hash(slate.query, key) for key in slate.ids], dtype=np.float64)
@@ -241,7 +243,7 @@ def _unit_hash(query: str, candidate_id: str) -> float:
 
 def _by_place(presentation: Presentation, *, whole: bool) -> FloatArray:
     """Return (n,) 1 - position/n of the whole order, or 1 - slot/B of each window."""
-    scores = np.empty(len(presentation))
+    scores = np.full(len(presentation), np.nan)
     for group in (presentation.order,) if whole else presentation.windows:
         scores[list(group)] = 1 - np.arange(len(group)) / max(1, len(group))
     return scores
@@ -251,9 +253,11 @@ def _noise(shown: Shown, seed: int) -> FloatArray:
     """Return (n,) standard normal draws that follow the candidates, not their indices."""
     ids = shown.slate.ids
     seen = content_hash([[ids[i] for i in window] for window in shown.presentation.windows])
-    draws = generator(seed, shown.slate.id, f"noise {seen}", shown.row).standard_normal(len(ids))
-    by_candidate = np.empty(len(ids))
-    by_candidate[sorted(range(len(ids)), key=ids.__getitem__)] = draws
+    order = sorted(shown.presentation.order, key=ids.__getitem__)
+    by_candidate = np.zeros(len(ids))
+    by_candidate[order] = generator(seed, shown.slate.id, f"noise {seen}", shown.row).standard_normal(
+        len(order)
+    )
     return by_candidate
 
 
@@ -261,5 +265,7 @@ def _count(text: str) -> int:
     return len(text.split())
 
 
-def _words(slate: Slate) -> int:
-    return sum(_count(candidate.title) + _count(candidate.text) for candidate in slate.candidates)
+def _words(slate: Slate) -> IntArray:
+    """Return the (n,) words of each candidate, title and text."""
+    counts = [_count(candidate.title) + _count(candidate.text) for candidate in slate.candidates]
+    return np.array(counts, dtype=np.int64)

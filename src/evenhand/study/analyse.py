@@ -6,6 +6,7 @@ import contextlib
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -13,16 +14,17 @@ import numpy as np
 
 from evenhand.decide.threshold import check_threshold, cross_fit
 from evenhand.errors import NothingMeasuredError
-from evenhand.measure.stats import estimate
+from evenhand.measure.stats import estimates
 from evenhand.records import RunFolder
 from evenhand.seeds import content_hash
 from evenhand.study.analysis import Analysis, ThresholdFit
+from evenhand.study.consume import saved_reading
 from evenhand.study.curve import OverlapCurve
 from evenhand.study.decisions import decision_writer
 from evenhand.study.diagnose import Facts, diagnose
-from evenhand.study.measures import Values, choose, join, measure_batch
+from evenhand.study.measures import Values, choose, join, measure_batch, with_high
 from evenhand.study.summary import write_summary
-from evenhand.study.tally import Tally
+from evenhand.study.tally import HIGH, Tally
 from evenhand.types import Estimate, FloatArray
 
 T = TypeVar("T")
@@ -68,6 +70,7 @@ def analyse(
         tally.add(record)
     _require_scores(tally)
     fit, thresholds, reason = _fit(folder, tally, threshold, seed)
+    high = _fit_high(tally, fit, seed)
     with contextlib.ExitStack() as stack:
         writable = save and _writable(folder)
         writer = stack.enter_context(decision_writer(folder.path if writable else None))
@@ -75,15 +78,23 @@ def analyse(
         batches, at = [], 0
         for records in _batched(folder.recorded(), _BATCH):
             cuts = thresholds[at : at + len(records)]
-            batches.append(measure_batch(chosen, records, cuts))
+            values = measure_batch(chosen, records, cuts)
+            if high is not None:
+                values = with_high(values, records, high[1][at : at + len(records)])
+            batches.append(values)
             writer.add(records, cuts)
             for record in records:
                 curve.add(record.matrix.random, exhaustive=record.matrix.plan.exhaustive)
             at += len(records)
     values = join(batches)
     _require_stability(values, tally)
-    estimates = _estimates(values, seed=seed, level=level, draws=draws)
-    analysis = _assemble(folder, tally, values, estimates, fit, thresholds, reason, curve)
+    found = _estimates(values, seed=seed, level=level, draws=draws)
+    analysis = _assemble(folder, tally, values, found, fit, thresholds, reason, curve)
+    analysis = replace(
+        analysis,
+        reader=saved_reading(folder, seed=seed, level=level, draws=draws),
+        threshold_high=None if high is None else high[0],
+    )
     if writable:
         write_summary(folder.path, analysis)
     return analysis
@@ -129,10 +140,11 @@ def _nothing(tally: Tally) -> str:
 def threshold_revision(settings: Mapping[str, Any]) -> str:
     """Return what a threshold belongs to: the scorer's revision and the surface it was read with.
 
-    Scores of one scorer under two surfaces are on two scales.
+    Scores of one scorer under two surfaces, or two wordings of one, are on two scales.
     """
     revision = str(settings.get("scorer", {}).get("revision", ""))
-    return f"{revision}+{content_hash(settings.get('surface'))[:8]}"
+    surface = [settings.get("surface"), settings.get("surface_texts")]
+    return f"{revision}+{content_hash(surface)[:8]}"
 
 
 def _fit(
@@ -149,24 +161,35 @@ def _fit(
     return ThresholdFit(found.rule, found.folds, min_grade, revision), found.thresholds, found.reason
 
 
+def _fit_high(tally: Tally, fit: ThresholdFit, seed: int) -> tuple[ThresholdFit, FloatArray] | None:
+    """Return the fit for the high grades where there are any and the usual fit is for grade 1."""
+    if fit.rule != "f1" or fit.min_grade != 1:
+        return None
+    found = cross_fit(tally.slate_ids, tally.canonical, tally.high, seed)
+    if found.rule != "f1":
+        return None
+    return ThresholdFit("f1", found.folds, HIGH, fit.revision), found.thresholds
+
+
 def _estimates(
     values: Values, *, seed: int, level: float, draws: int
 ) -> dict[str, dict[str, Estimate]]:
     """Return the estimates of each part; floor and quality only where anything is defined."""
 
-    def of(part: Mapping[str, FloatArray]) -> dict[str, Estimate]:
-        return {name: estimate(v, seed=seed, level=level, draws=draws) for name, v in part.items()}
-
     def known(part: Mapping[str, FloatArray]) -> Mapping[str, FloatArray]:
         return part if any(not np.isnan(v).all() for v in part.values()) else {}
 
-    return {
-        "stability": of(values.stability),
-        "decisions": of(values.decisions),
-        "floor": of(known(values.floor)),
-        "served": of(known(values.served)),
-        "shuffled": of(known(values.shuffled)),
+    parts = {
+        "stability": values.stability,
+        "decisions": values.decisions,
+        "floor": known(values.floor),
+        "served": known(values.served),
+        "shuffled": known(values.shuffled),
     }
+    # All at once: the measures of a run share their bootstrap draws.
+    columns = [column for part in parts.values() for column in part.values()]
+    found = iter(estimates(columns, seed=seed, level=level, draws=draws))
+    return {part: {name: next(found) for name in names} for part, names in parts.items()}
 
 
 def _assemble(

@@ -6,7 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from evenhand.decide.fitness import Fitness
+from evenhand.decide.reading import InputOrder
 from evenhand.types import Estimate, FloatArray
+
+# Beyond this share of its size a score has moved; below it is float noise.
+MOVED = 1e-4
+# Under this label mass the grades say little of what the model would answer.
+LOW_MASS = 0.5
+
+Severity = Literal["note", "warning", "error"]
+# The gravest first.
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +32,13 @@ class Finding:
     """
 
     code: str
-    severity: Literal["note", "warning", "error"]
+    severity: Severity
     message: str
+
+
+def gravity(finding: Finding) -> int:
+    """Return the place of a finding's severity, 0 for the gravest: a sort key."""
+    return SEVERITIES.index(finding.severity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +75,43 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
+class ReaderAnalysis:
+    """What a reader makes of a run.
+
+    Attributes:
+        reader: name, revision, task, top, thresholds, min_grade.
+        estimates: by name of `reader_analysis.VALUES`, then by input order: "score" is what would
+            be served, "canonical" the control, the same set always in the same order.
+            flip, flip_modal: the verdict or normalised answer changes between random
+            rows. floor: it changes between the canonical row and its repeat. served,
+            shuffled: accuracy (answers: exact match) of the canonical row and mean over
+            random rows; f1_*: token F1 likewise. correct_flip: right in some random
+            rows and wrong in others; its pairwise and modal forms.
+        own_order: share of random rows where the two input orders of the same set
+            give different outcomes: the reader's own order dependence.
+        fitness: whether it reads.
+        counts: slates, readings, missing, blank (rows without scores), empty (nothing
+            to read), cut, reread, reread_changed.
+        outputs: how often each outcome is given over random rows in score order;
+            verdicts only.
+        reasons: a few of the failures.
+        findings: what to know before trusting the numbers.
+        per_slate: by "name, order", (slates,) values; NaN = undefined.
+    """
+
+    reader: Mapping[str, Any]
+    estimates: Mapping[str, Mapping[InputOrder, Estimate]]
+    own_order: Estimate
+    fitness: Fitness
+    counts: Mapping[str, int]
+    outputs: Mapping[str, int]
+    reasons: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    slate_ids: tuple[str, ...]
+    per_slate: Mapping[str, FloatArray]
+
+
+@dataclass(frozen=True, slots=True)
 class Analysis:
     """Everything computed from one run.
 
@@ -70,10 +123,13 @@ class Analysis:
         served: quality of the canonical row. shuffled: mean over random rows.
         decisions: overlap, set flip, both-empty share, retained share, flips.
         counts: slates, failed rows, missing scores, empty texts, truncated
-            tokens, escaped places, undefined slates, ...
+            tokens, escaped places, ...
         per_slate: by measure name, (slates,) values in slate order.
         slot_curve: x = slot, y["score"] = mean score at that slot.
         overlap_curve: x = threshold, y = overlap, overlap_without_empty, retained.
+        reader: what a reader makes of the run; None where none has read it.
+        threshold_high: how sets were cut for `F1(rel=2)` and `Overlap(rel=2)`; None
+            where no grade is above 1 or the threshold is not fitted.
     """
 
     scorer: Mapping[str, Any]
@@ -91,3 +147,5 @@ class Analysis:
     per_slate: Mapping[str, FloatArray]
     slot_curve: Curve
     overlap_curve: Curve
+    reader: ReaderAnalysis | None = None
+    threshold_high: ThresholdFit | None = None

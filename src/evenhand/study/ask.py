@@ -23,7 +23,8 @@ def ask(scorer: Scorer, shown: list[Shown]) -> list[Scored]:
     if not shown:
         return []
     try:
-        results = scorer.score(shown)
+        # A list of its own: a scorer may sort or empty what it is handed.
+        results = scorer.score(list(shown))
     except EvenhandError:
         raise
     except Exception as error:

@@ -7,24 +7,20 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from evenhand.study.analysis import Finding, ThresholdFit
+from evenhand.study.analysis import LOW_MASS, MOVED, Finding, ThresholdFit, gravity
 from evenhand.types import Estimate
 
 # Float32 scores of one prompt differ by less from batch to batch.
 STEADY = 1e-5
-MOVED = 1e-4
 # The least noise floor that a table with three digits shows.
 VISIBLE = 5e-4
 COLLAPSED = 0.02
 NEAR_RANDOM = 0.45
-LOW_MASS = 0.5
 FEW_SLATES = 10
 # Above this share, missing scores, low label mass or cut candidates shape the numbers.
 LARGE_SHARE = 0.1
 # A noise floor above this share of the instability explains much of it.
 COMPARABLE = 0.5
-
-_ORDER = {"error": 0, "warning": 1, "note": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,10 +142,8 @@ def _collapse(facts: Facts) -> Iterator[Finding]:
 
 def _near_random(facts: Facts) -> Iterator[Finding]:
     tau = facts.stability.get("tauPSI")
-    if tau is None or math.isnan(tau.mean):
-        return
-    high = tau.mean if math.isnan(tau.high) else tau.high
-    if high < NEAR_RANDOM:
+    # Not the upper bound: over few slates it is high whatever the scorer.
+    if tau is None or not tau.mean >= NEAR_RANDOM:
         return
     interval = "" if math.isnan(tau.high) else f" [{tau.low:.3f}, {tau.high:.3f}]"
     yield Finding(
@@ -209,12 +203,15 @@ def _texts(facts: Facts) -> Iterator[Finding]:
             "the scorer "
             "did not see them. Use a longer context or smaller windows where they matter.",
         )
-    if escaped := facts.count("escaped_places"):
+    where = {"candidate texts": "escaped_places", "queries": "query_escaped"}
+    places = [
+        f"{facts.count(name)} places in {said}" for said, name in where.items() if facts.count(name)
+    ]
+    if places:
         yield Finding(
             "escaped",
             "note",
-            f"{escaped} places in candidate texts look like markers, answer lines or special "
-            "tokens; they "
+            f"{' and '.join(places)} look like markers, answer lines or special tokens; they "
             "were escaped, so that no slot moves.",
         )
     if empty := facts.count("empty_texts"):
@@ -297,4 +294,4 @@ def diagnose(facts: Facts) -> tuple[Finding, ...]:
         One finding per thing seen; () when there is nothing to say.
     """
     found = [finding for rule in RULES for finding in rule(facts)]
-    return tuple(sorted(found, key=lambda finding: _ORDER[finding.severity]))
+    return tuple(sorted(found, key=gravity))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from evenhand.errors import UsageError
 from evenhand.measure.registry import Measure, between, parse, ranking_values
 from evenhand.measure.task import Rows
 from evenhand.records import Recorded
+from evenhand.study.tally import HIGH
 from evenhand.types import FloatArray
 
 # The F1 of retained sets comes on top, at the grade that thresholds are fitted for.
@@ -150,6 +151,24 @@ def _quality(
     ranking = ranking_values(list(chosen.ranking), matrices, slates, rows)
     found = {str(one): values for one, values in ranking.items()}
     return {**found, **_by_slate(chosen.sets, records, thresholds, rows)}
+
+
+def with_high(values: Values, records: Sequence[Recorded], thresholds: FloatArray) -> Values:
+    """Return values with those of sets that were cut for the high grades.
+
+    Args:
+        values: of the same slates.
+        records: of the slates.
+        thresholds: (slates,) the threshold of each, fitted for grade `HIGH`.
+    """
+    f1, overlap = (parse(f"F1(rel={HIGH})"),), (parse("Overlap"),)
+    [found] = _by_slate(overlap, records, thresholds).values()
+    return replace(
+        values,
+        decisions={**values.decisions, f"Overlap(rel={HIGH})": found},
+        served={**values.served, **_by_slate(f1, records, thresholds, "served")},
+        shuffled={**values.shuffled, **_by_slate(f1, records, thresholds, "shuffled")},
+    )
 
 
 def join(batches: Sequence[Values]) -> Values:

@@ -10,8 +10,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from evenhand.errors import UsageError
+from evenhand.present.surface import texts_hash
+from evenhand.present.texts import SKELETONS, wordings
 from evenhand.records import RunFolder
+from evenhand.seeds import content_hash
+from evenhand.study.analysis import MOVED
 from evenhand.study.ask import ask
+from evenhand.study.declared import check_declarations
+from evenhand.study.reuse import needed, reused
 from evenhand.types import Plan, Scored, Scorer, Shown, Slate, Surface
 
 Progress = Callable[[int, int], None]
@@ -19,8 +25,9 @@ Progress = Callable[[int, int], None]
 # What a scorer may tell beside the protocol, as its own attribute or in its `options`.
 _OPTIONAL = ("dtype", "max_candidate_tokens", "context")
 
-# Beyond this share of its size a score has moved; below it is float noise.
-_MOVED = 1e-4
+
+# Channels that only place candidates: an order-free scorer honours them by being one.
+PLACEMENT = frozenset({"order", "companions", "window", "membership"})
 
 
 class StudyDesign(Protocol):
@@ -106,6 +113,8 @@ def study_settings(
         "seed": design.seed,
         "repeat": design.repeat,
         "surface": design.surface,
+        "surface_texts": texts_hash(design.surface),
+        **_variant_texts(design),
     }
     taken = sorted(settings.keys() & (extra or {}).keys())
     if taken:
@@ -113,15 +122,29 @@ def study_settings(
     return {**settings, **(extra or {})}
 
 
+def _variant_texts(design: StudyDesign) -> dict[str, str]:
+    """Return a hash of the texts that random rows may show beside those of the surface, if any."""
+    surface, found = design.surface, []
+    if "rubric" in design.channels:
+        found += [replace(surface, rubric=name) for name in wordings(surface.rubric)]
+    if "skeleton" in design.channels:
+        found += [replace(surface, skeleton=name) for name in SKELETONS]
+    return {"variant_texts": content_hash([texts_hash(one) for one in found])} if found else {}
+
+
 def check_fit(scorer: Scorer, design: StudyDesign) -> None:
-    """Refuse a design that the scorer cannot show.
+    """Refuse a design that the scorer cannot show, and a scorer that misdescribes itself.
 
     Raises:
-        UsageError: a channel that the scorer does not honour, or too wide a window.
+        UsageError: an attribute of the scorer is not what the protocol says, a channel
+            that it does not honour, or too wide a window.
     """
-    # An order-free scorer may honour none: nothing that varies reaches its scores.
-    ignored = sorted(design.channels - scorer.channels)
-    if ignored and not scorer.order_free:
+    check_declarations(scorer)
+    # An order-free scorer may declare none of the placements: they do not reach its scores.
+    ignored = sorted(
+        design.channels - scorer.channels - (PLACEMENT if scorer.order_free else frozenset())
+    )
+    if ignored:
         raise UsageError(
             f"design {design.name!r} varies {', '.join(ignored)}, which {scorer.name} does not honour; "
             f"it honours {', '.join(sorted(scorer.channels)) or 'none'}. Choose another design."
@@ -163,16 +186,20 @@ def run_study(
         The finished run, open for reading.
 
     Raises:
-        UsageError: the scorer cannot show the design.
+        UsageError: the scorer cannot show the design, or progress cannot be called.
         ResumeError: `out` holds another run, a damaged one, or is in use.
         ScorerError: the scorer failed or gave something that is no scores.
     """
+    if progress is not None and not callable(progress):
+        raise UsageError(
+            f"progress must be a function of (slates done, slates in all), got {progress!r}"
+        )
     check_fit(scorer, design)
     settings = study_settings(scorer, design, settings_extra)
     checked = _fitting(slates, scorer, design)
     with RunFolder.begin(out, settings, checked, part_size) as folder:
         pending = folder.pending()
-        done = folder.n_slates - sum(len(folder.part_slates(index)) for index in pending)
+        done = folder.n_slates - sum(_size(folder, index) for index in pending)
         if progress is not None:
             progress(done, folder.n_slates)
         for index in pending:
@@ -184,6 +211,10 @@ def run_study(
                 progress(done, folder.n_slates)
         folder.merge()
         return folder
+
+
+def _size(folder: RunFolder, part: int) -> int:
+    return min(folder.part_size, folder.n_slates - part * folder.part_size)
 
 
 def _fitting(slates: Iterable[Slate], scorer: Scorer, design: StudyDesign) -> Iterator[Slate]:
@@ -222,17 +253,19 @@ def score_part(
         ScorerError: the scorer failed or gave something that is no scores.
     """
     shown = [list(plan.shown(slate)) for slate, plan in zip(slates, plans, strict=True)]
-    first = [one for rows in shown for one in rows if _asked_first(scorer, one)]
+    asked = [needed(rows) if scorer.order_free else _not_repeated(rows) for rows in shown]
+    first = [one for rows in asked for one in rows]
     second = [one for rows in reversed(shown) for one in reversed(rows) if one.kind == "repeat"]
-    probe = _probe(shown) if scorer.order_free and verify else []
+    probe = _probe(shown, asked) if scorer.order_free and verify else []
     found = dict(zip(map(_key, first), ask(scorer, first), strict=True))
     found |= dict(zip(map(_key, [*second, *probe]), ask(scorer, [*second, *probe]), strict=True))
     for one in probe:
-        if not _moved(found[_key(one)], found[one.slate.id, 0]):
+        own = next(rows for rows in asked if rows[0].slate is one.slate)
+        if not _moved(found[_key(one)], _from_asked(one, own, found)):
             del found[_key(one)]
     return [
-        (slate, plan, [found.get(_key(one)) or _reused(found[slate.id, 0]) for one in rows])
-        for slate, plan, rows in zip(slates, plans, shown, strict=True)
+        (slate, plan, [found.get(_key(one)) or _from_asked(one, own, found) for one in rows])
+        for slate, plan, rows, own in zip(slates, plans, shown, asked, strict=True)
     ]
 
 
@@ -240,16 +273,22 @@ def _key(shown: Shown) -> tuple[str, int]:
     return shown.slate.id, shown.row
 
 
-def _asked_first(scorer: Scorer, shown: Shown) -> bool:
-    if scorer.order_free:
-        return shown.row == 0
-    return shown.kind != "repeat"
+def _not_repeated(rows: Sequence[Shown]) -> list[Shown]:
+    return [one for one in rows if one.kind != "repeat"]
 
 
-def _probe(shown: Sequence[Sequence[Shown]]) -> list[Shown]:
-    """Return the last random row of the first slate that could show a difference."""
-    for rows in shown:
-        random = [one for one in rows if one.kind == "random" and one.row > 0 and len(one.slate) > 1]
+def _from_asked(
+    shown: Shown, asked: Sequence[Shown], found: Mapping[tuple[str, int], Scored]
+) -> Scored:
+    return reused(shown, [(one, found[_key(one)]) for one in asked])
+
+
+def _probe(shown: Sequence[Sequence[Shown]], asked: Sequence[Sequence[Shown]]) -> list[Shown]:
+    """Return the last random row, not asked anyway, of the first slate that could show a difference."""
+    for rows, own in zip(shown, asked, strict=True):
+        known = {one.row for one in own}
+        random = [one for one in rows if one.kind == "random" and len(one.slate) > 1]
+        random = [one for one in random if one.row not in known]
         if random:
             return random[-1:]
     return []
@@ -258,8 +297,4 @@ def _probe(shown: Sequence[Sequence[Shown]]) -> list[Shown]:
 def _moved(scored: Scored, reference: Scored) -> bool:
     a, b = scored.scores, reference.scores
     known = ~(np.isnan(a) | np.isnan(b))
-    return bool(np.any(np.abs(a - b)[known] > _MOVED * np.maximum(1, np.abs(b[known]))))
-
-
-def _reused(scored: Scored) -> Scored:
-    return replace(scored, prompts=0, tokens=0)
+    return bool(np.any(np.abs(a - b)[known] > MOVED * np.maximum(1, np.abs(b[known]))))

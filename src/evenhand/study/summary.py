@@ -7,16 +7,19 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from evenhand.decide.fitness import Fitness
+from evenhand.decide.reading import InputOrder
 from evenhand.errors import InputError
 from evenhand.records.files import write_whole
-from evenhand.study.analysis import Analysis, Cost, Curve, Finding, ThresholdFit
+from evenhand.study.analysis import Analysis, Cost, Curve, Finding, ReaderAnalysis, ThresholdFit
 from evenhand.types import Estimate, FloatArray
 
 NAME = "summary.json"
+_FITNESS = ("accuracy", "accuracy_bare", "f1", "f1_bare")
 
 
 def _number(value: float) -> float | None:
@@ -35,7 +38,7 @@ def _array(values: list[float | None]) -> FloatArray:
     return np.array([_back(value) for value in values], dtype=np.float64)
 
 
-def _estimates(estimates: Mapping[str, Estimate]) -> dict[str, Any]:
+def _estimates(estimates: Mapping[Any, Estimate]) -> dict[str, Any]:
     return {
         name: {
             "mean": _number(one.mean),
@@ -67,10 +70,73 @@ def _curve_back(record: Mapping[str, Any]) -> Curve:
     return Curve(_array(record["x"]), {name: _array(y) for name, y in record["y"].items()})
 
 
+def reader_to_dict(reader: ReaderAnalysis) -> dict[str, Any]:
+    """Return the analysis of a reader as JSON values, the form that `reader_from_dict` reads."""
+    fit = reader.fitness
+    single = {name: getattr(fit, name) for name in _FITNESS if getattr(fit, name) is not None}
+    return {
+        "reader": dict(reader.reader),
+        "estimates": {name: _estimates(found) for name, found in reader.estimates.items()},
+        "own_order": _estimates({"own_order": reader.own_order})["own_order"],
+        "fitness": {
+            **_estimates(single),
+            "majority": _number(fit.majority),
+            "majority_label": fit.majority_label,
+            "gold": dict(fit.gold),
+            "outputs": dict(fit.outputs),
+            "fit": fit.fit,
+            "reason": fit.reason,
+        },
+        "counts": dict(reader.counts),
+        "outputs": dict(reader.outputs),
+        "reasons": list(reader.reasons),
+        "findings": [asdict(finding) for finding in reader.findings],
+        "slate_ids": list(reader.slate_ids),
+        "per_slate": {name: _listed(values) for name, values in reader.per_slate.items()},
+    }
+
+
+def reader_from_dict(record: Mapping[str, Any]) -> ReaderAnalysis:
+    """Build the analysis of a reader from its JSON form; null becomes NaN.
+
+    Raises:
+        KeyError, TypeError: the record is not such a form.
+    """
+    fit = record["fitness"]
+    single = _estimates_back({name: fit[name] for name in _FITNESS if name in fit})
+    estimates = {name: _estimates_back(found) for name, found in record["estimates"].items()}
+    return ReaderAnalysis(
+        reader=record["reader"],
+        estimates=cast("Mapping[str, Mapping[InputOrder, Estimate]]", estimates),
+        own_order=_estimates_back({"own_order": record["own_order"]})["own_order"],
+        fitness=Fitness(
+            single["accuracy"],
+            single["accuracy_bare"],
+            single.get("f1"),
+            single.get("f1_bare"),
+            _back(fit["majority"]),
+            *(fit[name] for name in ("majority_label", "gold", "outputs", "fit", "reason")),
+        ),
+        counts=record["counts"],
+        outputs=record["outputs"],
+        reasons=tuple(record["reasons"]),
+        findings=tuple(Finding(**finding) for finding in record["findings"]),
+        slate_ids=tuple(record["slate_ids"]),
+        per_slate={name: _array(values) for name, values in record["per_slate"].items()},
+    )
+
+
+def _fit(fit: ThresholdFit | None) -> dict[str, Any] | None:
+    return None if fit is None else {**asdict(fit), "folds": list(fit.folds)}
+
+
+def _fit_back(record: Mapping[str, Any] | None) -> ThresholdFit | None:
+    return None if record is None else ThresholdFit(**{**record, "folds": tuple(record["folds"])})
+
+
 def analysis_to_dict(analysis: Analysis) -> dict[str, Any]:
     """Return an analysis as JSON values, the form that `analysis_from_dict` reads."""
     cost = analysis.cost
-    fit = analysis.threshold
     return {
         "scorer": dict(analysis.scorer),
         "settings": dict(analysis.settings),
@@ -80,7 +146,8 @@ def analysis_to_dict(analysis: Analysis) -> dict[str, Any]:
         "served": _estimates(analysis.served),
         "shuffled": _estimates(analysis.shuffled),
         "decisions": _estimates(analysis.decisions),
-        "threshold": None if fit is None else {**asdict(fit), "folds": list(fit.folds)},
+        "threshold": _fit(analysis.threshold),
+        "threshold_high": _fit(analysis.threshold_high),
         "cost": {
             "prompts_per_slate": _number(cost.prompts_per_slate),
             "tokens_per_slate": _number(cost.tokens_per_slate),
@@ -90,6 +157,7 @@ def analysis_to_dict(analysis: Analysis) -> dict[str, Any]:
         "per_slate": {name: _listed(values) for name, values in analysis.per_slate.items()},
         "slot_curve": _curve(analysis.slot_curve),
         "overlap_curve": _curve(analysis.overlap_curve),
+        "reader": None if analysis.reader is None else reader_to_dict(analysis.reader),
     }
 
 
@@ -100,7 +168,6 @@ def analysis_from_dict(record: Mapping[str, Any]) -> Analysis:
         InputError: the record is not such a form.
     """
     try:
-        fit = record["threshold"]
         cost = record["cost"]
         return Analysis(
             scorer=record["scorer"],
@@ -111,13 +178,15 @@ def analysis_from_dict(record: Mapping[str, Any]) -> Analysis:
             served=_estimates_back(record["served"]),
             shuffled=_estimates_back(record["shuffled"]),
             decisions=_estimates_back(record["decisions"]),
-            threshold=None if fit is None else ThresholdFit(**{**fit, "folds": tuple(fit["folds"])}),
+            threshold=_fit_back(record["threshold"]),
+            threshold_high=_fit_back(record.get("threshold_high")),
             cost=Cost(_back(cost["prompts_per_slate"]), _back(cost["tokens_per_slate"])),
             counts=record["counts"],
             findings=tuple(Finding(**finding) for finding in record["findings"]),
             per_slate={name: _array(values) for name, values in record["per_slate"].items()},
             slot_curve=_curve_back(record["slot_curve"]),
             overlap_curve=_curve_back(record["overlap_curve"]),
+            reader=None if record.get("reader") is None else reader_from_dict(record["reader"]),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(

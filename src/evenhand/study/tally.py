@@ -11,10 +11,11 @@ import numpy as np
 from evenhand.decide.threshold import relevant
 from evenhand.measure.order import is_constant
 from evenhand.records import Recorded
-from evenhand.study.analysis import Cost, Curve
+from evenhand.study.analysis import LOW_MASS, Cost, Curve
 from evenhand.types import BoolArray, FloatArray, Slate
 
-LOW_MASS = 0.5
+# Graded collections are also judged with this grade as the lowest relevant one.
+HIGH = 2
 _REASONS = 3
 
 _COUNTED = (
@@ -35,6 +36,7 @@ _COUNTED = (
     "truncated_candidates",
     "truncated_tokens",
     "escaped_places",
+    "query_escaped",
     "low_label_mass",
 )
 
@@ -71,7 +73,7 @@ def score_counts(record: Recorded) -> Counter[str]:
     read = [row for row, kind in enumerate(plan.kinds) if kind != "repeat"]
     return Counter(
         rows=len(plan),
-        scores=record.matrix.scores.size,
+        scores=int(plan.included().sum()),
         exhaustive_slates=int(plan.exhaustive and len(record.slate) > 1),
         degenerate_slates=int(is_constant(record.matrix.scores[read])),
         failed_rows=sum(failure is not None for failure in record.failures),
@@ -79,8 +81,17 @@ def score_counts(record: Recorded) -> Counter[str]:
         truncated_candidates=int((record.truncated[served] > 0).sum()),
         truncated_tokens=int(record.truncated[served].sum()),
         escaped_places=int(record.escaped[served].sum()),
+        query_escaped=int(record.query_escaped[served].sum()),
         low_label_mass=0 if mass is None else int((mass < LOW_MASS).sum()),
     )
+
+
+def _served_relevance(record: Recorded, min_grade: int) -> BoolArray | None:
+    """Return which candidates are relevant and shown in the canonical row."""
+    found, rows = relevant(record.slate, min_grade), record.matrix.plan.rows("canonical")
+    if found is None or not rows:
+        return found
+    return found & record.matrix.plan.presentations[rows[0]].included()
 
 
 def largest_difference(rows: FloatArray, reference: FloatArray) -> float:
@@ -101,7 +112,8 @@ class Tally:
     Attributes:
         slate_ids: in slate order.
         canonical: (n,) scores of the canonical row of each slate.
-        relevance: (n,) booleans of each slate, None without grades.
+        relevance: (n,) booleans of each slate, None without grades. high: the same
+            for grade `HIGH` and above.
         counts: by name.
         reasons: the first few distinct failures.
         repeat_difference: largest |canonical - repeat|; NaN when there is none.
@@ -112,6 +124,7 @@ class Tally:
     slate_ids: list[str] = field(default_factory=list)
     canonical: list[FloatArray] = field(default_factory=list)
     relevance: list[BoolArray | None] = field(default_factory=list)
+    high: list[BoolArray | None] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(_COUNTED, 0)))
     reasons: list[str] = field(default_factory=list)
     repeat_difference: float = math.nan
@@ -124,8 +137,10 @@ class Tally:
         """Count one slate."""
         matrix = record.matrix
         self.slate_ids.append(record.slate.id)
-        self.canonical.append(matrix.canonical)
-        self.relevance.append(relevant(record.slate, self.min_grade))
+        # A copy: the row alone, where a view would keep all rows of the slate in memory.
+        self.canonical.append(matrix.canonical.copy())
+        self.relevance.append(_served_relevance(record, self.min_grade))
+        self.high.append(_served_relevance(record, HIGH))
         # `update` adds and keeps zeros, so that every name stays listed.
         self.counts.update(slate_counts(record.slate, self.min_grade))
         self.counts.update(score_counts(record))

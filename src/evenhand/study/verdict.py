@@ -38,7 +38,7 @@ def verdict(analysis: Analysis, *, strict: bool = False) -> Verdict:
             inconclusive: the numbers do not say what they seem to.
 
     Returns:
-        PARTLY when rows failed or scores are missing, MEASURED otherwise.
+        PARTLY when rows failed, or scores or readings are missing, MEASURED otherwise.
     """
     grave = any(
         finding.severity == "error" or (finding.code == "unsteady" and finding.severity == "warning")
@@ -47,5 +47,7 @@ def verdict(analysis: Analysis, *, strict: bool = False) -> Verdict:
     if strict and grave:
         return Verdict.INCONCLUSIVE
     if analysis.counts.get("failed_rows", 0) or analysis.counts.get("missing_scores", 0):
+        return Verdict.PARTLY
+    if analysis.reader is not None and analysis.reader.counts["missing"]:
         return Verdict.PARTLY
     return Verdict.MEASURED

@@ -10,6 +10,9 @@ from evenhand.errors import UsageError
 from evenhand.types.arrays import FloatArray, IntArray, RowKind
 from evenhand.types.presentation import Plan, Presentation
 
+# A float32 sum of probabilities may exceed 1 by this much.
+_ROUNDING = 1e-6
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scored:
@@ -23,6 +26,10 @@ class Scored:
         truncated: (n,) tokens cut from each candidate, or None when not known.
         escaped: (n,) places escaped in each candidate's text, or None.
         failure: why scores are missing, or None.
+        query_escaped: places escaped in the query.
+
+    Raises:
+        UsageError: a shape, count or probability is not what it must be.
     """
 
     scores: FloatArray
@@ -33,6 +40,7 @@ class Scored:
     truncated: IntArray | None = None
     escaped: IntArray | None = None
     failure: str | None = None
+    query_escaped: int = 0
 
     def __post_init__(self) -> None:
         scores = np.asarray(self.scores, dtype=np.float64)
@@ -43,6 +51,24 @@ class Scored:
             value = getattr(self, name)
             if value is not None and len(value) != len(scores):
                 raise UsageError(f"{name} holds {len(value)} rows for {len(scores)} candidates")
+        if self.grades is not None and np.ndim(self.grades) != 2:
+            raise UsageError(f"grades must be (n, G), got shape {np.shape(self.grades)}")
+        self._check_mass()
+        for name in ("prompts", "tokens", "query_escaped"):
+            count = getattr(self, name)
+            if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 0:
+                raise UsageError(f"{name} must be a whole number of at least 0, got {count!r}")
+        if self.failure is not None and not isinstance(self.failure, str):
+            raise UsageError(f"failure must be a text or None, got {self.failure!r}")
+
+    def _check_mass(self) -> None:
+        if self.label_mass is None:
+            return
+        mass = np.asarray(self.label_mass, dtype=np.float64)
+        wrong = mass[(mass < 0) | (mass > 1 + _ROUNDING)]
+        if mass.ndim != 1 or wrong.size:
+            came = f"shape {mass.shape}" if mass.ndim != 1 else f"{wrong[0]}"
+            raise UsageError(f"label_mass must be one probability per candidate, got {came}")
 
     @classmethod
     def failed(cls, n: int, failure: str, *, prompts: int = 0, tokens: int = 0) -> Scored:

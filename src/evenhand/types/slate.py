@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -11,6 +11,9 @@ import numpy as np
 
 from evenhand.errors import InputError, UsageError
 from evenhand.types.arrays import FloatArray
+
+# The evaluator keeps a place for every level up to the highest grade, so a huge one would hang it.
+MAX_GRADE = 1000
 
 
 def _require_id(value: object, what: str) -> None:
@@ -40,13 +43,19 @@ class Candidate:
         _require_text(self.text, f"text of candidate {self.id!r}")
         _require_text(self.title, f"title of candidate {self.id!r}")
 
+    @property
+    def full_text(self) -> str:
+        """Title and text as every scorer, first stage and report shows them: "title: text"."""
+        return f"{self.title}: {self.text}" if self.title.strip() else self.text
+
 
 @dataclass(frozen=True, slots=True)
 class Slate:
     """A query and its candidates in canonical (first-stage) order.
 
     Attributes:
-        grades: integer grade by candidate id, or None where nothing is judged.
+        grades: integer grade by candidate id, at most `MAX_GRADE` either way, or None
+            where nothing is judged.
             It may name judged candidates that the first stage missed: they
             count in the ideal ranking. Candidates without an entry are unjudged.
         answers: gold answer and its aliases, or empty.
@@ -56,7 +65,7 @@ class Slate:
     id: str
     query: str
     candidates: tuple[Candidate, ...]
-    grades: Mapping[str, int] | None = None
+    grades: Mapping[str, int] | None = field(default=None, hash=False)
     answers: tuple[str, ...] = ()
     verdict: str | None = None
 
@@ -64,7 +73,13 @@ class Slate:
         _require_id(self.id, "slate id")
         _require_text(self.query, f"query of slate {self.id!r}")
         object.__setattr__(self, "candidates", tuple(self.candidates))
+        if isinstance(self.answers, str):
+            raise InputError(f"answers of slate {self.id!r} must be a list of strings, got a string")
         object.__setattr__(self, "answers", tuple(self.answers))
+        for answer in self.answers:
+            _require_text(answer, f"an answer of slate {self.id!r}")
+        if self.verdict is not None:
+            _require_text(self.verdict, f"verdict of slate {self.id!r}")
         seen: set[str] = set()
         for candidate in self.candidates:
             if not isinstance(candidate, Candidate):
@@ -84,6 +99,11 @@ class Slate:
             if isinstance(grade, bool) or not isinstance(grade, (int, np.integer)):
                 raise InputError(
                     f"slate {self.id!r}: grade of {key!r} must be an integer, got {grade!r}"
+                )
+            if abs(int(grade)) > MAX_GRADE:
+                raise InputError(
+                    f"slate {self.id!r}: grade of {key!r} is {grade}; grades go from {-MAX_GRADE} to "
+                    f"{MAX_GRADE}. Number the levels of relevance from 0"
                 )
             checked[key] = int(grade)
         return checked
@@ -170,8 +190,8 @@ def slate_from_dict(record: Any) -> Slate:
             if entry["id"] in grades:
                 raise InputError(f"slate {record['id']!r}: two grades for candidate {entry['id']!r}")
             grades[entry["id"]] = entry["grade"]
-    answers = record.get("answers", ())
-    if isinstance(answers, str):
+    answers = () if record.get("answers") is None else record["answers"]
+    if isinstance(answers, str) or not isinstance(answers, Sequence):
         raise InputError(f"slate {record['id']!r}: answers must be a list of strings")
     return Slate(
         record["id"], record["query"], tuple(candidates), grades, tuple(answers), record.get("verdict")

@@ -1,0 +1,111 @@
+"""`evenhand worst`: the order of each slate that changes its decision most."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from evenhand.cli.common import JSON, progress, put, put_json, resumable, tell
+
+if TYPE_CHECKING:
+    from evenhand.study.worst import WorstCases
+    from evenhand.types import Estimate
+
+PARTLY = 7
+_LISTED = 10
+
+
+def worst(
+    slates: Annotated[
+        str, typer.Argument(help="JSONL file of slates, a collection's folder, or 'demo'.")
+    ],
+    scorer: Annotated[
+        str, typer.Option(help="What to search: smollm2-135m, hf:MODEL, toy:slot_bias=0.3, ...")
+    ],
+    run: Annotated[str | None, typer.Option(help="First-stage run of a collection's folder.")] = None,
+    depth: Annotated[
+        int | None, typer.Option(help="Candidates taken from the top of the run.", metavar="N")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(help="Only the first N slates.", metavar="N")] = None,
+    objective: Annotated[
+        str, typer.Option(help="What to make large: overlap (lost), kendall, rank_drop or top1.")
+    ] = "overlap",
+    threshold: Annotated[
+        float | None, typer.Option(help="Keep candidates at or above it. Default: fitted.")
+    ] = None,
+    budget: Annotated[
+        int | None,
+        typer.Option(help="Prompts a slate. Default: all orders up to 6 candidates, else 400."),
+    ] = None,
+    width: Annotated[
+        int | None, typer.Option(help="B, most candidates in a prompt. Default: the scorer's own.")
+    ] = None,
+    rule: Annotated[
+        str, typer.Option(help="How windows are cut: contiguous or interleaved.")
+    ] = "contiguous",
+    seed: Annotated[int, typer.Option(help="Seed of the search and the random orders.")] = 0,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Any scorer option; repeat for more.", metavar="NAME=VALUE"),
+    ] = None,
+    as_json: Annotated[bool, JSON] = False,
+) -> None:
+    """Search each slate for the order that changes its decision most."""
+    from evenhand import __version__
+    from evenhand.cli.inputs import open_slates, parse_settings
+    from evenhand.score import open_scorer
+    from evenhand.study.worst import worst_orders
+
+    found = open_slates(slates, run=run, depth=depth, limit=limit)
+    opened = open_scorer(scorer, **parse_settings(setting or []))
+    with resumable(None), progress(opened.name) as shown:
+        done = worst_orders(
+            opened, found, objective=objective, threshold=threshold, budget=budget, width=width,
+            rule=rule, seed=seed, progress=shown,
+        )  # fmt: skip
+    if as_json:
+        put_json({"evenhand": __version__, **done.to_dict()})
+    else:
+        put("\n".join(worst_lines(done)))
+    failed = sum(one.failed for one in done.slates)
+    if failed or done.value.undefined:
+        tell(
+            f"evenhand: {failed} orders lacked a score and {done.value.undefined} slates could not be "
+            f"searched (exit {PARTLY})"
+        )
+        raise typer.Exit(PARTLY)
+
+
+def worst_lines(found: WorstCases) -> list[str]:
+    """Return the summary over slates, and the slates with the worst orders."""
+    from evenhand.report.clean import one_line
+    from evenhand.report.digits import count, number
+
+    settings = found.settings
+    lines = [
+        f"{found.scorer['name']}: {len(found.slates)} slates, objective {settings['objective']}, "
+        f"B {settings['width'] or 'whole slate'}, {settings['rule']}, seed {settings['seed']}",
+        f"{'worst order found':<24}{_interval(found.value)}",
+        f"{'the same, read again':<24}{_interval(found.confirmed)}",
+        f"{'random orders, mean':<24}{_interval(found.random_mean)}",
+        f"{'noise floor':<24}{_interval(found.floor)}",
+        f"{count(found.prompts)} prompts; worst order certain in {found.exact} of {len(found.slates)} "
+        "slates, a lower bound in the others",
+    ]
+    worst = sorted(found.slates, key=lambda one: (one.value != one.value, -one.value))[:_LISTED]
+    if len(found.slates) > _LISTED:
+        lines.append(f"the {_LISTED} slates with the worst orders:")
+    for one in worst:
+        order = " ".join(str(index) for index in one.order)
+        lines.append(
+            f"  {one_line(one.slate_id)}: {number(one.value)} (random {number(one.random_mean)}, "
+            f"at most {number(one.random_max)}; {one.orders} orders) by {order}"
+        )
+    return lines
+
+
+def _interval(estimate: Estimate) -> str:
+    from evenhand.report.digits import number
+
+    return f"{number(estimate.mean)} [{number(estimate.low)}, {number(estimate.high)}]"

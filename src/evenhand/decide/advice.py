@@ -1,0 +1,116 @@
+"""What the threshold advisor found, as data and as text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from evenhand.types import FloatArray
+
+_LINES = 15
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TradeOff:
+    """What each threshold gives, (T,) each, thresholds rising; NaN = undefined.
+
+    Attributes:
+        threshold: lowest score retained.
+        f1: mean set-F1 of the canonical rows over slates with grades.
+        overlap: mean Jaccard overlap over pairs of random rows.
+        overlap_without_empty: the same without pairs that both keep nothing.
+        retained: share retained in the random rows.
+        density: share of random rows' scores within one bandwidth of the cut.
+    """
+
+    threshold: FloatArray
+    f1: FloatArray
+    overlap: FloatArray
+    overlap_without_empty: FloatArray
+    retained: FloatArray
+    density: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Neighbouring cuts with few scores near them: low to high, and the density there."""
+
+    low: float
+    high: float
+    density: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Advice:
+    """The advised threshold and the trade-off behind it.
+
+    Attributes:
+        threshold: to use, or None where none is advised.
+        reason: why this one, or why none.
+        floor: least overlap without empty pairs that was asked for.
+        curve: all thresholds tried.
+        held_out_f1: F1 when picked on one fold and read on the other; NaN
+            without grades or where a fold has no pick.
+        regions: where few scores lie, the sparsest first.
+        bandwidth: how near to the cut counts as near.
+        revision: scorer revision and surface that the threshold belongs to.
+    """
+
+    threshold: float | None
+    reason: str
+    floor: float
+    curve: TradeOff
+    held_out_f1: float
+    regions: tuple[Region, ...]
+    bandwidth: float
+    revision: str
+
+    @property
+    def index(self) -> int | None:
+        """Where the advised threshold stands in the curve."""
+        if self.threshold is None:
+            return None
+        return int(np.flatnonzero(self.curve.threshold == self.threshold)[0])
+
+    def to_text(self, lines: int = _LINES) -> str:
+        """Return the advice and its trade-off curve as plain text.
+
+        Args:
+            lines: most thresholds shown: evenly spaced in rank, and the advised one.
+        """
+        said = "none" if self.threshold is None else f"{self.threshold:.6g}"
+        out = [f"advised threshold: {said} ({self.reason})"]
+        out.append(f"floor on overlap without empty pairs: {self.floor:.3f}")
+        out.append(
+            f"F1, picked on one half of the slates and read on the other: {_n(self.held_out_f1)}"
+        )
+        out.extend(["", "  threshold     F1  overlap  w/o empty  retained  density"])
+        out.extend(self._line(index) for index in self._shown(lines))
+        out.append(f"density: share of scores within {self.bandwidth:.3g} of the cut")
+        if self.regions:
+            out.extend(["", "sparse regions, the sparsest first"])
+            out.extend(
+                f"  {one.low:.6g} to {one.high:.6g}: density {one.density:.4f}" for one in self.regions
+            )
+        return "\n".join(out) + "\n"
+
+    def _shown(self, lines: int) -> list[int]:
+        count = len(self.curve.threshold)
+        picked = {int(i) for i in np.linspace(0, count - 1, min(lines, count)).round()}
+        if self.index is not None:
+            picked.add(self.index)
+        return sorted(picked)
+
+    def _line(self, index: int) -> str:
+        curve = self.curve
+        mark = "*" if index == self.index else " "
+        return (
+            f"{mark} {curve.threshold[index]:9.4g}  {_n(curve.f1[index])}    "
+            f"{_n(curve.overlap[index])}      {_n(curve.overlap_without_empty[index])}     "
+            f"{_n(curve.retained[index])}   {_n(curve.density[index], 4)}"
+        )
+
+
+def _n(value: float, digits: int = 3) -> str:
+    return f"{value:.{digits}f}" if np.isfinite(value) else "–".rjust(digits + 2)

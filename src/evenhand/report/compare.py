@@ -1,0 +1,224 @@
+"""A comparison of systems as text, Markdown and JSON."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from evenhand.report.clean import markdown_cell, one_line
+from evenhand.report.digits import NONE, number
+from evenhand.study.compare import Compared, Comparison
+
+HEADINGS = (
+    "measure",
+    "baseline",
+    "other",
+    "difference",
+    "p",
+    "p, Holm",
+    "sign flips",
+    "dz",
+    "rank-biserial",
+    "pairs",
+    "detectable",
+    "noise floor",
+    "says",
+)
+_SAYS = {
+    "differs": "differs",
+    "within noise": "within the noise floor",
+    "not shown": "no difference shown",
+    "withheld": "withheld",
+}
+_WIDTH = 190
+# Left out where the page is narrow; Markdown and JSON have them.
+_WIDE_ONLY = ("p", "sign flips", "dz", "rank-biserial")
+_NARROW = 150
+
+
+def cells(row: Comparison) -> tuple[str, ...]:
+    """Return the cells of one comparison, under HEADINGS."""
+    found = row.paired
+    interval = "" if math.isnan(found.low) else f" [{number(found.low)}, {number(found.high)}]"
+    aside = [f"{found.missing} missing"] if found.missing else []
+    aside += [f"{row.undefined} undefined"] if row.undefined else []
+    return (
+        row.measure,
+        number(found.mean_a),
+        number(found.mean_b),
+        _signed(found.difference) + interval,
+        probability(found.p),
+        probability(row.adjusted),
+        probability(found.p_permutation) + (" exact" if found.exact else ""),
+        number(found.dz, 2),
+        number(found.rank_biserial, 2),
+        ", ".join([str(found.n), *aside]),
+        number(found.detectable),
+        " / ".join(number(floor) for floor in row.floors),
+        _SAYS[row.verdict],
+    )
+
+
+def _signed(value: float) -> str:
+    text = number(value)
+    return f"+{text}" if value > 0 and float(text) else text
+
+
+def probability(p: float) -> str:
+    """Return a p-value with four digits, never as 0; a dash where there is none."""
+    if math.isnan(p):
+        return NONE
+    return "<.0001" if p < 0.0001 else number(p, 4)
+
+
+def pairs_of(compared: Compared) -> dict[tuple[str, str], list[Comparison]]:
+    """Return the comparisons by (baseline, other), in order."""
+    found: dict[tuple[str, str], list[Comparison]] = {}
+    for row in compared.rows:
+        found.setdefault((row.baseline, row.other), []).append(row)
+    return found
+
+
+def settings_line(compared: Compared) -> str:
+    """Return the settings that travel with every number, in one sentence."""
+    settings = compared.settings
+    width = settings.get("width")
+    changed = {line.partition(":")[0] for line in compared.differing}
+    known = {
+        "random rows M": settings.get("rows"),
+        "window width B": "whole slate" if width is None else width,
+        "window rule": settings.get("rule"),
+        "design": settings.get("design"),
+        "seed": settings.get("seed"),
+    }
+    keys = dict(zip(known, ("rows", "width", "rule", "design", "seed"), strict=True))
+    words = [f"{label} {value}" for label, value in known.items() if keys[label] not in changed]
+    return "; ".join([f"slates {' + '.join(map(str, compared.slates))}", *words])
+
+
+def method_lines(compared: Compared) -> list[str]:
+    """Return how the numbers were made, a sentence each."""
+    options = compared.options
+    tested = [row.paired for row in compared.rows if not row.paired.withheld]
+    drawn = "; ".join(dict.fromkeys(found.resampled for found in tested)) or "nothing"
+    lines = [
+        f"Interval: {options.level:.0%}, percentile of {options.draws:,} paired bootstrap draws; "
+        f"resampled: {drawn}.",
+        f"p: two-sided bootstrap; where at most 16 slates differ, the exact sign-flip test. Holm over "
+        f"{compared.family} comparisons.",
+        f"Detectable: smallest true difference found with power {options.power:.0%}. Noise floor: how "
+        "far the same presentation scored twice is from agreement, baseline / other.",
+    ]
+    if compared.differing:
+        lines.append(f"Beside the scorer, the runs differ in {'; '.join(compared.differing)}.")
+    return lines
+
+
+def systems_lines(compared: Compared) -> list[str]:
+    """Return a line per system: its scorers and the folders of its runs."""
+    return [
+        f"{system.name}: {', '.join(system.scorers)}; "
+        + " + ".join(", ".join(group) for group in system.runs)
+        for system in compared.systems
+    ]
+
+
+def render(compared: Compared, *, width: int = _WIDTH) -> RenderableType:
+    """Return tables, settings and notes, to print with rich.
+
+    Args:
+        compared: the comparisons.
+        width: of the page; a narrow one shows the columns that decide.
+    """
+    kept = [at for at, head in enumerate(HEADINGS) if width >= _NARROW or head not in _WIDE_ONLY]
+    parts: list[RenderableType] = []
+    for (baseline, other), rows in pairs_of(compared).items():
+        grid = RichTable(
+            title=Text(one_line(f"{other} against {baseline} (difference = {other} - {baseline})")),
+            title_justify="left",
+        )
+        for at in kept:
+            grid.add_column(HEADINGS[at], no_wrap=at == 0)
+        for row in rows:
+            style = "" if row.verdict == "differs" else "dim"
+            found = cells(row)
+            grid.add_row(*(Text(one_line(found[at]), style=style) for at in kept))
+        parts.append(grid)
+    lines = [*systems_lines(compared), settings_line(compared), *method_lines(compared)]
+    parts += [Text(one_line(line), style="dim") for line in lines]
+    parts += [Text(one_line(f"note {note}"), style="yellow") for note in compared.notes]
+    return Group(*parts)
+
+
+def to_text(compared: Compared, *, width: int = _WIDTH) -> str:
+    """Return the same as plain text without colour, `width` columns wide."""
+    console = Console(file=io.StringIO(), width=width, color_system=None, force_terminal=False)
+    console.print(render(compared, width=width))
+    assert isinstance(console.file, io.StringIO)
+    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines()) + "\n"
+
+
+def to_markdown(compared: Compared, *, title: str = "Comparison") -> str:
+    """Return the comparison as a Markdown document; names from outside cannot become markup."""
+    lines = [f"# {markdown_cell(title)}", ""]
+    for (baseline, other), rows in pairs_of(compared).items():
+        lines += [f"## {markdown_cell(other)} against {markdown_cell(baseline)}", ""]
+        lines += [_line(HEADINGS), _line(["---"] * len(HEADINGS))]
+        lines += [_line([markdown_cell(cell) for cell in cells(row)]) for row in rows]
+        lines.append("")
+    said = [*systems_lines(compared), settings_line(compared), *method_lines(compared)]
+    lines += [f"- {markdown_cell(line)}" for line in said]
+    lines += [f"- **note** {markdown_cell(note)}" for note in compared.notes]
+    return "\n".join([*lines, ""])
+
+
+def _line(words: Sequence[str]) -> str:
+    return "| " + " | ".join(words) + " |"
+
+
+def to_dict(compared: Compared) -> dict[str, Any]:
+    """Return the comparison as JSON values; what is not a number is null."""
+    rows = [
+        {
+            "baseline": row.baseline,
+            "other": row.other,
+            "measure": row.measure,
+            **_plain(asdict(row.paired)),
+            "undefined": row.undefined,
+            "p_holm": _number(row.adjusted),
+            "noise_floor": [_number(floor) for floor in row.floors],
+            "exceeds_noise": row.exceeds_noise,
+            "verdict": row.verdict,
+        }
+        for row in compared.rows
+    ]
+    return {
+        "systems": [
+            {"name": s.name, "scorers": list(s.scorers), "runs": [list(group) for group in s.runs]}
+            for s in compared.systems
+        ],
+        "comparisons": rows,
+        "family": compared.family,
+        "slates": list(compared.slates),
+        "settings": dict(compared.settings),
+        "differing": list(compared.differing),
+        "match_retention": compared.matched,
+        "missing_scores": compared.missing_scores,
+        "notes": list(compared.notes),
+        "options": _plain(asdict(compared.options)),
+    }
+
+
+def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: _number(v) if isinstance(v, float) else v for key, v in values.items()}
+
+
+def _number(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

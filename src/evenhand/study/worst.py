@@ -1,0 +1,180 @@
+"""The worst case: the order of a slate that changes its decision most.
+
+A mean over random orders says what usually happens; whoever can choose the order
+gets more. The search is a lower bound of what they get; up to `EXACT` candidates
+all orders are scored and the bound is the truth. The largest of many noisy
+values is partly noise, so the order found is scored once more, and that second
+value (`confirmed`) and the canonical row's own (`floor`) stand beside it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evenhand.decide.threshold import cross_fit, relevant
+from evenhand.errors import NothingMeasuredError, UsageError
+from evenhand.measure.stats import estimate
+from evenhand.present.orders import canonical
+from evenhand.study.ask import ask
+from evenhand.study.layout import layout
+from evenhand.study.objectives import require_objective
+from evenhand.study.plain import plain
+from evenhand.study.run import Progress, describe
+from evenhand.study.search import Wanted, Worst, search
+from evenhand.types import Estimate, Scored, Scorer, Shown, Slate, Surface
+
+_CHUNK = 64
+
+
+@dataclass(frozen=True, slots=True)
+class WorstCases:
+    """Worst cases over slates.
+
+    Attributes:
+        value, confirmed, floor, random_mean: means over slates with intervals.
+        exact: slates whose worst order is known for certain.
+        prompts: spent on all slates together.
+    """
+
+    scorer: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    slates: tuple[Worst, ...]
+    value: Estimate
+    confirmed: Estimate
+    floor: Estimate
+    random_mean: Estimate
+    exact: int
+    prompts: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON values; undefined is null."""
+        found: dict[str, Any] = plain(self)
+        return found
+
+
+def worst_order(
+    scorer: Scorer,
+    slate: Slate,
+    *,
+    objective: str = "overlap",
+    threshold: float | None = None,
+    candidate: str | None = None,
+    budget: int | None = None,
+    width: int | None = None,
+    rule: str = "contiguous",
+    surface: Surface | None = None,
+    seed: int = 0,
+) -> Worst:
+    """Search one slate for the order that changes the decision most.
+
+    Args:
+        scorer: what is studied.
+        slate: the slate.
+        objective: "overlap", "kendall", "rank_drop" or "top1"; see `objectives.value_of`.
+        threshold: of the retained set; "overlap" needs it.
+        candidate: id whose rank is watched; None = the best of the canonical row.
+        budget: most prompts to spend on the slate. Three presentations are for the
+            canonical row, its repeat and the confirmation; the rest goes in equal
+            parts to the search and to random orders, unless all orders can be
+            scored instead. None = all orders up to `EXACT` candidates, else `BUDGET`.
+            A scorer whose price varies by order may overdraw it by one call.
+        width: B; None = the scorer's default.
+        rule: window rule. surface: None = the scorer's own. seed: of all draws.
+
+    Returns:
+        The worst order found; values are NaN with fewer than 2 scored candidates.
+
+    Raises:
+        UsageError: unknown objective or candidate, no threshold where one is
+            needed, or a budget under four presentations.
+        ScorerError: the scorer failed or gave something that is no scores.
+    """
+    require_objective(objective)
+    if objective == "overlap" and threshold is None:
+        raise UsageError('objective "overlap" needs a threshold; worst_orders fits one over slates')
+    shape = layout(
+        scorer, [slate], width=width, rule=rule, surface=surface, channels=frozenset({"order"})
+    )
+    (first,) = ask(scorer, [Shown(slate, shape.present(canonical(len(slate))))])
+    cut = math.nan if threshold is None else threshold
+    return search(scorer, slate, shape, first, Wanted(objective, cut, candidate, budget, seed))
+
+
+def worst_orders(
+    scorer: Scorer,
+    slates: Iterable[Slate],
+    *,
+    objective: str = "overlap",
+    threshold: float | None = None,
+    candidates: Mapping[str, str] | None = None,
+    budget: int | None = None,
+    width: int | None = None,
+    rule: str = "contiguous",
+    surface: Surface | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> WorstCases:
+    """Search every slate for the order that changes its decision most.
+
+    Args:
+        scorer, objective, width, rule, surface, seed: as in `worst_order`.
+        slates: the input, ids unique.
+        threshold: of the retained sets; None = fitted on the canonical rows as in
+            an audit, where the objective needs one.
+        candidates: slate id to the id of the candidate watched there.
+        budget: of each slate, as in `worst_order`.
+        progress: called with (slates done, slates in all).
+
+    Raises:
+        UsageError: as `worst_order`.
+        NothingMeasuredError: no slate has two candidates with scores.
+        ScorerError: the scorer failed or gave something that is no scores.
+    """
+    require_objective(objective)
+    found = list(slates)
+    shape = layout(
+        scorer, found, width=width, rule=rule, surface=surface, channels=frozenset({"order"})
+    )
+    firsts: list[Scored] = []
+    for start in range(0, len(found), _CHUNK):
+        part = found[start : start + _CHUNK]
+        firsts += ask(scorer, [Shown(one, shape.present(canonical(len(one)))) for one in part])
+    cuts = _thresholds(objective, threshold, found, firsts)
+    worst = []
+    for done, (slate, first, cut) in enumerate(zip(found, firsts, cuts, strict=True), 1):
+        watched = (candidates or {}).get(slate.id)
+        wanted = Wanted(objective, cut, watched, budget, seed)
+        worst.append(search(scorer, slate, shape, first, wanted))
+        if progress is not None:
+            progress(done, len(found))
+    settings = {
+        "objective": objective, "budget": budget, "width": shape.width, "rule": rule,
+        "seed": seed, "surface": shape.surface,
+    }  # fmt: skip
+    return _gathered(describe(scorer), settings, worst, seed)
+
+
+def _gathered(
+    scorer: Mapping[str, Any], settings: Mapping[str, Any], worst: Sequence[Worst], seed: int
+) -> WorstCases:
+    estimates = {
+        name: estimate([getattr(one, name) for one in worst], seed=seed)
+        for name in ("value", "confirmed", "floor", "random_mean")
+    }
+    if not estimates["value"].n:
+        raise NothingMeasuredError("no slate has two candidates with scores, so no order can be worse")
+    exact, prompts = sum(one.exact for one in worst), sum(one.prompts for one in worst)
+    return WorstCases(scorer, settings, tuple(worst), **estimates, exact=exact, prompts=prompts)
+
+
+def _thresholds(
+    objective: str, threshold: float | None, slates: Sequence[Slate], firsts: Sequence[Scored]
+) -> Sequence[float]:
+    if threshold is not None or objective != "overlap":
+        return [math.nan if threshold is None else threshold] * len(slates)
+    scores, relevance = [one.scores for one in firsts], [relevant(slate) for slate in slates]
+    fit = cross_fit([slate.id for slate in slates], scores, relevance)
+    return [float(cut) for cut in fit.thresholds]

@@ -1,0 +1,144 @@
+"""Channel studies: refused before scoring, one run a channel, all measured alike."""
+
+import math
+from types import SimpleNamespace
+
+import pytest
+
+from evenhand.errors import NothingMeasuredError, ResumeError, UsageError
+from evenhand.records import RunFolder
+from evenhand.score.function import scorer
+from evenhand.score.toy import Toy
+from evenhand.study.channels import CHANNELS, parse_channels, require_honoured, study_channels
+from evenhand.types import Candidate, Slate
+
+
+def slates(count=4, n=6):
+    return [
+        Slate(f"s{q}", f"query {q}", tuple(Candidate(f"c{i}", f"t{i}") for i in range(n)), {"c1": 3})
+        for q in range(count)
+    ]
+
+
+def test_channels_are_read_from_a_list():
+    assert parse_channels("order, window,") == ("order", "window")
+    assert parse_channels(",".join(CHANNELS)) == CHANNELS
+    with pytest.raises(UsageError, match="unknown channels: 'rubrics'; known are order, companions"):
+        parse_channels("order,rubrics")
+    with pytest.raises(UsageError, match="nothing; known are"):
+        parse_channels(" ,")
+    with pytest.raises(UsageError, match="named twice: order"):
+        parse_channels("order,window,order")
+
+
+def test_what_the_scorer_cannot_honour_is_refused_before_scoring(tmp_path):
+    calls = []
+
+    def f(query, texts):
+        calls.append(texts)
+        return [0.0] * len(texts)
+
+    with pytest.raises(
+        UsageError, match="does not honour the channels rubric, marker; it honours order"
+    ):
+        study_channels(scorer(f), slates(), ("order", "rubric", "marker"), tmp_path)
+    assert calls == []
+    assert list(tmp_path.iterdir()) == []
+    require_honoured(Toy(), ("order", "membership"))
+
+
+def test_an_order_free_scorer_honours_every_placement_and_no_surface():
+    class Bare(Toy):
+        """Declares nothing."""
+
+        def __getattribute__(self, name):
+            return frozenset() if name == "channels" else super().__getattribute__(name)
+
+    require_honoured(Bare(), ("order", "companions", "window", "membership"))
+    with pytest.raises(UsageError, match="the channel marker; it honours order, companions, window"):
+        require_honoured(Bare(), ("order", "marker"))
+    with pytest.raises(UsageError, match="order; it honours none"):
+        require_honoured(Bare(slot_bias=0.1), ("order",))
+
+
+def test_one_run_a_channel_on_the_same_slates(tmp_path):
+    seen = []
+    study = study_channels(
+        Toy(slot_bias=0.5),
+        iter(slates()),
+        ("order", "membership"),
+        tmp_path,
+        rows=3,
+        width=3,
+        progress=lambda *a: seen.append(a),
+    )
+    assert [row.channel for row in study.rows] == ["order", "membership"]
+    for row in study.rows:
+        folder = RunFolder.open(row.path)
+        assert row.path == tmp_path / row.channel
+        assert (folder.finished, folder.n_slates) == (True, 4)
+        assert folder.settings["design"] == row.channel
+    assert (seen[0], seen[-1]) == ((0, 8), (8, 8))
+    order, membership = study.rows
+    assert (order.variants, membership.variants) == (3, 3)
+    assert order.value("tauPSI").mean > 0
+    assert order.floor("tauPSI").mean == order.floor("ScoreChange").mean == 0
+    assert math.isnan(order.value("PoolPSI").mean)
+    assert membership.value("PoolPSI").n == 4
+    assert membership.analysis.counts["missing_scores"] == 0
+    assert (study.settings["n_slates"], study.settings["width"]) == (4, 3)
+    assert [finding.code for finding in study.findings][:1] == ["slot_bias"]
+
+
+def test_a_study_is_resumed_and_other_settings_are_refused(tmp_path):
+    calls = []
+
+    def f(query, texts):
+        calls.append(texts)
+        return list(map(len, texts))
+
+    counted = scorer(f, revision="1")
+    study_channels(counted, slates(), ("order", "window"), tmp_path, rows=2)
+    asked = len(calls)
+    study_channels(counted, slates(), ("order", "window"), tmp_path, rows=2)
+    assert len(calls) == asked
+    with pytest.raises(ResumeError, match="rows"):
+        study_channels(counted, slates(), ("order", "window"), tmp_path, rows=3)
+
+
+def test_a_channel_of_which_nothing_is_defined_has_an_empty_row(tmp_path):
+    # One window: companions cannot vary.
+    study = study_channels(Toy(), slates(), ("order", "companions"), tmp_path / "a", rows=2)
+    order, companions = study.rows
+    assert order.analysis is not None
+    assert (companions.analysis, companions.variants) == (None, 0)
+    assert companions.value("tauPSI") is companions.floor("tauPSI") is None
+    with pytest.raises(NothingMeasuredError, match="in any of the channels companions"):
+        study_channels(Toy(), slates(), ("companions",), tmp_path / "b", rows=2)
+
+
+def test_windows_keep_to_the_scorers_limit(tmp_path):
+    widest = []
+
+    def f(query, texts):
+        widest.append(len(texts))
+        return list(map(len, texts))
+
+    study_channels(scorer(f, max_window=3), slates(), ("window",), tmp_path, rows=9)
+    assert max(widest) == 3
+    assert min(widest) == 1
+
+
+def test_a_local_model_honours_all_of_them(tmp_path, tiny_model, tiny_tokenizer):
+    pytest.importorskip("torch")
+    local = pytest.importorskip("evenhand.score.local")
+    loaded = SimpleNamespace(
+        model=tiny_model("llama"), tokenizer=tiny_tokenizer, name="tiny", revision="r"
+    )
+    made = local.LocalScorer(loaded, local.LocalOptions(width=3))
+    study = study_channels(made, slates(1, 5), CHANNELS, tmp_path, rows=2)
+    assert [row.channel for row in study.rows] == list(CHANNELS)
+    for row in study.rows:
+        assert row.value("ScoreChange").mean > 0
+        assert row.analysis.counts["missing_scores"] == 0
+    assert not {"constant", "order_free"} & {finding.code for finding in study.findings}

@@ -119,6 +119,8 @@ def tiny_model(tiny_tokenizer):
     """A function (family, seed=0, layers=2) -> a new random float32 causal LM in eval mode."""
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
+    # Threads cost these models more than they give, the more so on a machine that is in use.
+    torch.set_num_threads(1)
 
     def build(family: str, seed: int = 0, layers: int = 2):
         config = _config(family, tiny_tokenizer, layers)

@@ -47,12 +47,12 @@ def test_python_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch, capsy
 
 
 @functools.cache
-def help_of(verb):
-    """Return what `evenhand VERB --help` prints."""
+def help_of(*verb):
+    """Return what `evenhand VERB --help` prints; a verb may be two words."""
     code = "from evenhand.cli import main; main()"
     wide = {**os.environ, "COLUMNS": "240", "NO_COLOR": "1", "TERM": "dumb"}
     done = subprocess.run(
-        [sys.executable, "-c", code, verb, "--help"],
+        [sys.executable, "-c", code, *verb, "--help"],
         capture_output=True,
         text=True,
         timeout=60,
@@ -67,7 +67,9 @@ def test_every_command_shown_exists_with_its_options(page):
     for line in shell_lines(page):
         words = shlex.split(line, comments=True)
         options = {word.partition("=")[0] for word in words if word.startswith("-")}
-        known = set(re.findall(r"(?<![\w-])--?[a-z][\w-]*", help_of(words[1])))
+        known = set(
+            re.findall(r"(?<![\w-])--?[a-z][\w-]*", help_of(*words[1 : 3 if words[1] == "data" else 2]))
+        )
         assert options <= known, line
 
 
@@ -99,3 +101,44 @@ def test_index_names_every_page():
         (ROOT / "docs" / link).resolve() for link in LINK.findall((ROOT / "docs/index.md").read_text())
     }
     assert set(DOCS) - {ROOT / "docs/index.md"} <= listed
+
+
+def test_runs_named_on_the_page_of_the_command_line_are_made_there():
+    made = set()
+    for line in shell_lines(ROOT / "docs" / "cli.md"):
+        words = shlex.split(line, comments=True)
+        if words[1] in ("report", "compare"):
+            assert {word for word in words[2:] if word.startswith("runs/")} <= made, line
+        if words[1] in ("audit", "decompose", "worst") and words[2].endswith(".jsonl"):
+            assert words[2] in made, line
+        made |= {after for word, after in itertools.pairwise(words) if word == "--out"}
+
+
+def test_the_page_of_measures_names_every_label_of_the_report():
+    from evenhand.report.words import describe
+    from evenhand.study.measures import USUAL
+
+    page = (ROOT / "docs" / "measures.md").read_text(encoding="utf-8")
+    rows = [
+        line
+        for line in page.splitlines()
+        if line.startswith("| ") and line.endswith((" yes |", " no |"))
+    ]
+    for name in USUAL:
+        (row,) = [row for row in rows if f"| `{name}` |" in row]
+        assert row.startswith(f"| {describe(name)[0]}")
+
+
+def test_the_page_of_the_command_line_names_every_option_of_a_scorer():
+    pytest.importorskip("torch")
+    from dataclasses import fields
+
+    from evenhand.score.likelihood import LikelihoodOptions
+    from evenhand.score.local import LOAD_OPTIONS, LocalOptions
+    from evenhand.score.toy import Toy
+    from evenhand.types import Surface
+
+    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    known = {one.name for kind in (LocalOptions, LikelihoodOptions, Surface) for one in fields(kind)}
+    known |= LOAD_OPTIONS | {one.name for one in fields(Toy) if one.init}
+    assert [name for name in sorted(known) if f"`{name}`" not in page] == []

@@ -43,7 +43,9 @@ def test_a_finished_run_is_not_scored_again_and_other_settings_are_4(run, slates
     words = ("audit", slates_file(), "--scorer", "toy:noise=.1", "--out", tmp_path / "run", "--rows")
     assert run(*words, 4).code == 0
     before = (tmp_path / "run" / "scores.parquet").read_bytes()
-    assert run(*words, 4).code == 0
+    again = run(*words, 4)
+    assert again.code == 0
+    assert "3 of 3 slates scored by an earlier call; nothing was left to score" in again.err
     assert (tmp_path / "run" / "scores.parquet").read_bytes() == before
     refused = run(*words, 5)
     assert refused.code == 4
@@ -106,3 +108,37 @@ def test_a_missing_file_is_4_and_lists_what_would_do(run, tmp_path):
     ended = run("audit", tmp_path / "none.jsonl", "--scorer", "toy")
     assert (ended.code, ended.out) == (4, "")
     assert "'demo'" in ended.err
+
+
+@pytest.mark.parametrize("words", [("--rows", 1), ("--design", "companions")])
+def test_what_no_slate_has_two_rows_of_is_5_with_what_to_do(run, slates_file, tmp_path, words):
+    ended = run("audit", slates_file(), "--scorer", "toy", "--out", tmp_path / "run", *words)
+    assert (ended.code, ended.out) == (5, "")
+    assert "--rows 10" in ended.err or "--width" in ended.err
+    # What was scored is kept.
+    assert (tmp_path / "run" / "scores.parquet").exists()
+
+
+def test_part_size_reaches_the_run(run, slates_file, tmp_path):
+    words = ("audit", slates_file(), "--scorer", "toy", "--rows", 2, "--part-size")
+    assert run(*words, 2, "--out", tmp_path / "run").code == 0
+    assert json.loads((tmp_path / "run" / "manifest.json").read_text("utf-8"))["part_size"] == 2
+    assert run(*words, 0).code == 2
+
+
+def test_report_shows_what_the_audit_showed(run, slates_file, tmp_path):
+    words = ("--threshold", 0.4, "--measure", "P@3", "--out", tmp_path / "run")
+    shown = run("audit", slates_file(5, 6), "--scorer", "toy:slot_bias=.5", "--rows", 3, *words)
+    assert run("report", tmp_path / "run").out == shown.out
+    assert "P@3" in shown.out
+    other = run("report", tmp_path / "run", "--threshold", 0.3)
+    assert "threshold 0.300 (fixed)" in " ".join(other.out.split())
+
+
+def test_help_lists_rubrics_and_markers(run):
+    from evenhand.present.surface import MARKER_SCHEMES
+    from evenhand.present.texts import RUBRICS
+
+    told = run("audit", "--help").out
+    for name in (*MARKER_SCHEMES, *(name for name in RUBRICS if "/" not in name)):
+        assert name in told

@@ -110,6 +110,8 @@ def test_a_stream_that_cannot_show_a_letter_does_not_stop_a_verb(process, slates
 def test_an_interrupted_audit_is_130_and_goes_on(tmp_path, slates_file):
     folder, source = tmp_path / "run", slates_file(40, 12)
     slow = (
+        # A parent may have the signal ignored, and a child inherits that.
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "import sys, time; import evenhand.score as s; opened = s.open_scorer;\n"
         "class Slow:\n"
         "    def __init__(self, inner): self.inner = inner\n"
@@ -123,7 +125,8 @@ def test_an_interrupted_audit_is_130_and_goes_on(tmp_path, slates_file):
         [sys.executable, "-c", slow, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     deadline = time.monotonic() + 60
-    while not (folder / "manifest.json").exists():
+    # Not sooner: numpy.random swallows an interrupt that meets its import.
+    while not (folder / "parts" / "0000.sha256").exists():
         assert time.monotonic() < deadline
         time.sleep(0.02)
     begun.send_signal(signal.SIGINT)
@@ -243,3 +246,32 @@ def test_a_disk_that_refuses_is_4_and_the_run_goes_on(slates_file, tmp_path, pro
     assert "Traceback" not in ended.stderr
     assert not list(out.rglob("*.tmp"))
     assert process(*words).code == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("audit", "demo", "--scorer", "smollm2-135m"),
+        ("audit", "demo", "--scorer", "hf:x/y"),
+        ("audit", "demo", "--scorer", "ql:smollm2-135m"),
+        ("audit", "demo", "--scorer", "gguf:f.gguf"),
+        ("demo",),
+    ],
+)
+def test_a_model_without_torch_is_3_and_says_what_to_install(words, tmp_path):
+    pytest.importorskip("plotly")
+    code = (
+        "import sys\n"
+        "class Hide:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.partition('.')[0] == 'torch':\n"
+        "            raise ModuleNotFoundError(name, name=name)\n"
+        "sys.meta_path.insert(0, Hide())\n"
+        "from evenhand.cli import main; main()"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (3, "")
+    assert "pip install 'evenhand[hf]'" in ended.stderr
+    assert "Traceback" not in ended.stderr

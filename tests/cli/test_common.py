@@ -1,4 +1,5 @@
 import io
+import logging
 
 from evenhand.cli import common
 
@@ -32,3 +33,25 @@ def test_odd_text_is_replaced_not_raised(monkeypatch):
     common.put("é \ud800 x")
     stream.seek(0)
     assert stream.read().strip() == "? ? x"
+
+
+def test_what_an_earlier_call_did_is_told_once(capsys):
+    for first in ((0, 3), (2, 3), (3, 3), (1, 1)):
+        with common.progress("name", resumes=True) as callback:
+            callback(*first)
+            callback(first[1], first[1])
+    told = [line for line in capsys.readouterr().err.splitlines() if "earlier" in line]
+    assert told == [
+        "name: 2 of 3 slates scored by an earlier call; 1 left",
+        "name: 3 of 3 slates scored by an earlier call; nothing was left to score",
+        "name: 1 of 1 slate scored by an earlier call; nothing was left to score",
+    ]
+
+
+def test_the_log_is_told_on_standard_error_inside_a_verb_only(capsys):
+    log = logging.getLogger("evenhand.models.fetch")
+    with common.told_log():
+        log.info("fetching %s", "it")
+    log.info("again")
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", "evenhand: fetching it\n")

@@ -93,7 +93,7 @@ def test_other_settings_are_2_and_nothing_is_printed(run, audited):
 def test_other_slates_are_2(run, audited):
     ended = run("compare", audited("one"), audited("two", count=7))
     assert (ended.code, ended.out) == (2, "")
-    assert "1 slates only in" in ended.err
+    assert "1 slate only in" in ended.err
 
 
 @pytest.mark.parametrize(

@@ -45,5 +45,5 @@ def test_slates_that_cannot_be_searched_are_7_or_5(run, slates_file, tmp_path):
     both.write_text(slates_file(1, 3, name="three.jsonl").read_text("utf-8") + one, encoding="utf-8")
     ended = run("worst", both, "--scorer", "toy:slot_bias=.2", "--objective", "kendall")
     assert ended.code == 7
-    assert "1 slates could not be searched" in ended.err
+    assert "1 slate could not be searched" in ended.err
     assert run("worst", tmp_path / "one.jsonl", "--scorer", "toy", "--objective", "kendall").code == 5

@@ -90,3 +90,11 @@ def test_without_jinja_the_extra_is_named(make_analysis, two, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(MissingExtraError, match=r"evenhand\[report\]"):
         to_html([(make_analysis(), two())])
+
+
+def test_an_order_free_scorer_has_no_plot_by_slot(make_analysis, two):
+    usual = to_html([(make_analysis(), two())])
+    scorer = {**make_analysis().scorer, "order_free": True}
+    free = to_html([(make_analysis(scorer=scorer), two())])
+    assert ('id="plot-slots-0"' in usual, 'id="plot-slots-0"' in free) == (True, False)
+    assert ("No score by slot" in usual, "No score by slot" in free) == (False, True)

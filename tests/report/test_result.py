@@ -98,6 +98,29 @@ def test_further_measures_are_added(tmp_path):
     assert "P@2" in result.analysis.served
 
 
+def test_a_run_opened_again_shows_what_the_audit_showed(tmp_path):
+    scorer = evenhand.open_scorer("toy:slot_bias=0.4")
+    made = audit(scorer, slates(), rows=4, out=tmp_path / "run", threshold=0.5, measures=["P@2"])
+    opened = Result(tmp_path / "run")
+    assert (opened.threshold, opened.measures) == (0.5, ("P@2",))
+    assert opened.table() == made.table()
+    other = Result(tmp_path / "run", threshold=0.4, measures=["P@1"])
+    assert other.analysis.threshold.folds == (0.4,)
+    assert "P@1" in other.analysis.served
+    assert "P@2" not in other.analysis.served
+    audit(scorer, slates(), rows=4, out=tmp_path / "run")
+    assert Result(tmp_path / "run").threshold is None
+
+
+def test_a_stopped_run_loses_at_most_four_slates(tmp_path):
+    seen = []
+    audit(
+        evenhand.open_scorer("toy"), slates(9), rows=2, out=tmp_path / "run",
+        progress=lambda done, total: seen.append(done),
+    )  # fmt: skip
+    assert seen == [0, 4, 8, 9]
+
+
 def test_width_and_surface_default_to_the_scorer(tmp_path):
     class Narrow:
         """A toy that is used two at a time."""

@@ -33,3 +33,15 @@ def test_cut_tokens_are_told_beside_the_rule(make_analysis):
     scorer = {"name": "m", "max_candidate_tokens": 96}
     analysis = make_analysis(scorer=scorer, counts={"truncated_tokens": 1200})
     assert SETUP["truncation"](analysis) == "96 tokens per candidate, 1,200 tokens cut"
+
+
+def test_words_of_the_surface_stand_only_where_the_scorer_reads_them(make_analysis):
+    def words(*channels):
+        scorer = {**make_analysis().scorer, "channels": list(channels)}
+        surface = {"rubric": "relevance", "markers": "numeric", "query": "before"}
+        analysis = make_analysis(scorer=scorer, settings={"surface": surface})
+        return [SETUP[key](analysis) for key in ("rubric", "markers", "query")]
+
+    assert words("order", "companions") == ["–", "–", "–"]
+    assert words("marker") == ["–", "numeric", "before"]
+    assert words("rubric", "marker", "skeleton") == ["relevance", "numeric", "before"]

@@ -1,7 +1,7 @@
 import math
 
 from evenhand.report.table import Cell, build, estimate_cell
-from evenhand.study.analysis import Finding
+from evenhand.study.analysis import Cost, Finding
 from evenhand.types import Estimate
 
 
@@ -77,3 +77,15 @@ def test_only_the_part_of_the_surface_that_differs_is_in_the_table(make_analysis
     table = build([shown("sequential"), shown("parallel")])
     assert dict(table.setup)["rubric"] == "relevance"
     assert list(rows_of(table, "Setup")) == ["visibility"]
+
+
+def test_tokens_that_a_scorer_does_not_know_are_a_dash(make_analysis):
+    def tokens(prompts, tokens):
+        table = build([make_analysis(cost=Cost(prompts, tokens))])
+        return (
+            next(r for s in table.sections for r in s.rows if r.label == "tokens per slate")
+            .cells[0]
+            .value
+        )
+
+    assert [tokens(3.0, 0.0), tokens(3.0, 12.0), tokens(0.0, 0.0)] == ["–", "12", "0"]

@@ -412,6 +412,62 @@ def test_partials_are_told_apart_by_function_and_arguments():
     assert scorer(partial(weighted, 1)).revision == scorer(partial(weighted, 1)).revision
 
 
+WEIGHT = 1.0
+TABLE = {"a": [1, (2, None)], "b": b"x"}
+MODEL = np.zeros(2)
+
+
+def reads_globals(query, texts):
+    return [WEIGHT * len(TABLE) for _ in texts]
+
+
+def reads_a_model(query, texts):
+    return [float(MODEL[0]) * WEIGHT for _ in texts]
+
+
+def made(weight, model=None):
+    def f(query, texts):
+        return [weight if model is None else model for _ in texts]
+
+    return f
+
+
+class Weighted:
+    def __init__(self, weight):
+        self.weight = weight
+
+    def __call__(self, query, texts):
+        return [self.weight for _ in texts]
+
+
+def test_the_default_revision_covers_plain_globals(monkeypatch):
+    before = scorer(reads_globals)
+    assert before.unseen == ()
+    monkeypatch.setitem(globals(), "WEIGHT", 2.0)
+    weighed = scorer(reads_globals).revision
+    monkeypatch.setitem(globals(), "TABLE", {"a": [1, (3, None)], "b": b"x"})
+    assert len({before.revision, weighed, scorer(reads_globals).revision}) == 3
+    monkeypatch.undo()
+    assert scorer(reads_globals).revision == before.revision
+
+
+def test_the_default_revision_covers_plain_closures_and_attributes():
+    assert scorer(made(1)).revision == scorer(made(1)).revision
+    # 1, 1.0 and True are equal and yet other values
+    assert len({scorer(made(weight)).revision for weight in (1, 1.0, True, "1", [1], (1,))}) == 6
+    assert scorer(Weighted(1)).revision == scorer(Weighted(1)).revision
+    assert scorer(Weighted(1)).revision != scorer(Weighted(2)).revision
+    assert scorer(Weighted(1).__call__).revision != scorer(Weighted(2).__call__).revision
+
+
+def test_what_the_default_revision_cannot_cover_is_named():
+    assert scorer(reads_a_model).unseen == ("MODEL",)
+    assert scorer(made(1, model=object())).unseen == ("model",)
+    assert scorer(Weighted(np.ones(1))).unseen == ("weight",)
+    assert scorer(partial(made(1))).unseen == () == scorer(lengths).unseen
+    assert scorer(reads_a_model, revision="1").unseen == ()
+
+
 @pytest.mark.parametrize(
     "options",
     [{"name": ""}, {"name": 5}, {"revision": 5}, {"order_free": "no"}, {"max_window": True}],

@@ -117,3 +117,34 @@ def test_torch_free_scorers_import_without_torch():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+HIDE_TORCH = """
+import sys
+class Hide:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("torch", "transformers"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Hide())
+from evenhand.errors import MissingExtraError
+from evenhand.score import open_scorer
+from evenhand.decide import open_reader
+for opener, spec in (
+    [(open_scorer, s) for s in ("smollm2-135m", "hf:x/y", "ql:hf:x/y", "ql:smollm2-135m", "gguf:f")]
+    + [(open_reader, s) for s in ("smollm2-135m", "hf:x/y", "gguf:f.gguf")]
+):
+    try:
+        opener(spec)
+    except MissingExtraError as error:
+        print(spec, error.module, error.extra)
+"""
+
+
+def test_without_torch_every_model_is_a_missing_extra():
+    done = subprocess.run(
+        [sys.executable, "-c", HIDE_TORCH], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == 8
+    assert all(line.endswith(" torch hf") for line in lines), lines

@@ -124,7 +124,11 @@ def test_c1_a_stale_cache_is_unsteady(tmp_path):
                 results if self.calls == 1 else [Scored(one.scores[::-1], prompts=1) for one in results]
             )
 
-    found = analyse(study(tmp_path, Stale(relevance="position"), rows=4))
+    # One part: its second call is the repeat rows'.
+    folder = run_study(
+        Stale(relevance="position"), slates(), design(rows=4), tmp_path / "run", part_size=12
+    )
+    found = analyse(folder)
     assert codes(found)["unsteady"] == "error"
     # The canonical row against its reverse.
     assert found.floor["tauPSI"].mean == 1
@@ -186,13 +190,37 @@ def test_missing_scores_are_never_zero(kit, tmp_path):
     ("items", "says"),
     [
         ([], "the run has no slates"),
-        ([Slate("e", "q", ())], "1 of 1 slates are empty"),
-        ([Slate("e", "q", (Candidate("a", "t"),))], "1 have one candidate"),
+        ([Slate("e", "q", ())], "of 1 slate, 1 without candidates and 0 with one"),
+        ([Slate("e", "q", (Candidate("a", "t"),))], "of 1 slate, 0 without candidates and 1 with one"),
     ],
 )
 def test_nothing_measured(tmp_path, items, says):
     with pytest.raises(NothingMeasuredError, match=says):
         analyse(study(tmp_path, Toy(), items))
+
+
+def test_one_random_row_measures_nothing_and_says_what_to_do(tmp_path):
+    with pytest.raises(NothingMeasuredError, match=r"M = 1 .*agreement needs two\. .*--rows 10"):
+        analyse(run_study(Toy(), slates(), design(rows=1), tmp_path / "run"))
+
+
+def test_companions_of_a_whole_slate_measure_nothing_and_say_what_to_do(tmp_path):
+    drawn = design("companions", rows=3, width=20)
+    with pytest.raises(NothingMeasuredError, match=r"'companions' at width 20 .*under the number"):
+        analyse(run_study(Toy(), slates(), drawn, tmp_path / "run"))
+
+
+@pytest.mark.parametrize(("cut", "code"), [(-9.0, "keeps_all"), (0.5, None)])
+def test_a_threshold_that_keeps_everything_is_found(tmp_path, cut, code):
+    wide = [Slate(f"w{n}", f"q{n}", tuple(Candidate(f"c{j}", "t") for j in range(4))) for n in range(3)]
+
+    def f(query, texts):
+        return [-9.0, 0.0, 1.0, 10.0]
+
+    found = codes(analyse(run_study(scorer(f), wide, design(rows=4), tmp_path / "run"), threshold=cut))
+    # At the lowest score all is kept; at .5, the two highest of four.
+    assert ("keeps_all" in found) == (code == "keeps_all")
+    assert "keeps_none" not in found
 
 
 def test_small_slates_are_kept_and_counted(tmp_path):

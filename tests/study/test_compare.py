@@ -172,7 +172,7 @@ def test_slates_that_lack_scores_are_no_pairs(kit, tmp_path):
     assert row.paired.difference == pytest.approx(2 / 3)
     assert math.isnan(row.paired.p)
     assert (row.verdict, found.family, found.missing_scores) == ("withheld", 0, 1)
-    assert any("b: 1 slates lack scores" in note for note in found.notes)
+    assert any("b: 1 slate without all scores" in note for note in found.notes)
     assert any("1 of 4 pairs lack a value" in note for note in found.notes)
     allowed = compare(groups, measures=["tauPSI"], options=replace(QUICK, max_missing=0.3)).rows[0]
     # Differences 1, 1, 0: two of four sign flips of the two are as far.

@@ -76,7 +76,7 @@ def test_the_order_of_slates_does_not_matter(make):
 @pytest.mark.parametrize(
     ("found", "word"),
     [
-        (slates(count=2), "1 slates only in"),
+        (slates(count=2), "1 slate only in"),
         (slates("p"), "3 slates only in"),
         (slates(text="changed"), "'q0' differs in candidates"),
         ([dataclasses.replace(one, query="else") for one in slates()], "differs in query"),

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import evenhand
 from evenhand.errors import ResumeError, ScorerError, UsageError
 from evenhand.present.design import design
 from evenhand.present.texts import RUBRICS
@@ -13,7 +14,7 @@ from evenhand.records import RunFolder
 from evenhand.records.manifest import plain
 from evenhand.score.toy import Toy
 from evenhand.study.analyse import threshold_revision
-from evenhand.study.run import run_study, study_settings
+from evenhand.study.run import ResumeWarning, run_study, study_settings
 from evenhand.types import Candidate, Scored, Slate, Surface
 
 ALL = frozenset({"order", "companions", "window", "marker", "skeleton", "rubric", "membership"})
@@ -279,3 +280,17 @@ def test_the_lock_keeps_a_second_study_out(tmp_path):
     with pytest.raises(ResumeError, match="another run is writing"):
         run_study(Nested(), slates(), design(rows=2), tmp_path / "run")
     assert run_study(Spy(), slates(), design(rows=2), tmp_path / "run").finished
+
+
+def test_going_on_with_a_revision_that_does_not_cover_everything_warns(tmp_path):
+    def made(revision=None):
+        weights = np.ones(1)
+        return evenhand.scorer(
+            lambda query, texts: [float(weights[0]) for _ in texts], name="mine", revision=revision
+        )
+
+    run_study(made(), slates(3), design(rows=2), tmp_path / "auto")
+    with pytest.warns(ResumeWarning, match=r"mine does not cover weights.* Pass revision="):
+        run_study(made(), slates(3), design(rows=2), tmp_path / "auto")
+    for _ in range(2):
+        run_study(made("1"), slates(3), design(rows=2), tmp_path / "given")

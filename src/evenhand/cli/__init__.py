@@ -18,7 +18,7 @@ import typer
 
 from evenhand import __version__
 from evenhand.cli import audit, compare, data, decompose, demo, doctor, report, worst
-from evenhand.cli.common import FAULT, show_warning, tell
+from evenhand.cli.common import FAULT, show_warning, tell, told_log
 from evenhand.errors import EvenhandError
 
 __all__ = ["app", "main"]
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Raises:
         SystemExit: always, with the code.
     """
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), told_log():
         warnings.showwarning = show_warning
         _open_closed_streams()
         try:

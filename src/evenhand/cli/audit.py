@@ -62,9 +62,15 @@ def audit(
         str | None, typer.Option(help="What sees what: sequential or parallel.")
     ] = None,
     markers: Annotated[
-        str | None, typer.Option(help="Tags of the slots: numeric, letters, random.")
+        str | None, typer.Option(help="Tags of the slots: numeric, letters, random, single.")
     ] = None,
-    rubric: Annotated[str | None, typer.Option(help="Which rubric the prompt carries.")] = None,
+    rubric: Annotated[
+        str | None,
+        typer.Option(
+            help="What grades mean: relevance, answer_support, response_quality, counter_argument; "
+            "each also as NAME/2, NAME/3, ... in other words."
+        ),
+    ] = None,
     query_place: Annotated[str | None, typer.Option(help="Query before, after or around.")] = None,
     max_candidate_tokens: Annotated[int | None, typer.Option(help="Cut each candidate there.")] = None,
     device: Annotated[
@@ -82,6 +88,9 @@ def audit(
         list[str] | None, typer.Option(help="A further measure; repeat for more.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the run; resumed when it exists.")] = None,
+    part_size: Annotated[
+        int, typer.Option(help="Slates between two writes to --out: what a stop loses at most.", min=1)
+    ] = 4,
     html: Annotated[Path | None, typer.Option(help="Write the HTML report to this file.")] = None,
     markdown: Annotated[
         Path | None, typer.Option(help="Write the Markdown report to this file.")
@@ -114,13 +123,13 @@ def audit(
     found = open_slates(slates, run=run, depth=depth, limit=limit)
     opened = open_scorer(scorer, **_given(options), **parse_settings(setting or []))
     settings: dict[str, Any] = {"rows": rows, "width": width, "rule": rule, "seed": seed}
-    settings |= {"threshold": threshold, "measures": measure or None}
+    settings |= {"threshold": threshold, "measures": measure or None, "part_size": part_size}
     settings |= _as_declared(slates, opened, width, rubric)
     if asked is not None:
         files = {"out": out, "html": html, "markdown": markdown}
         audit_channels(opened, found, asked, as_json=as_json, **files, **settings)
         return
-    with resumable(out), progress(opened.name) as bar:
+    with resumable(out), progress(opened.name, resumes=True) as bar:
         done = result.audit(opened, found, design=design, out=out, progress=bar, **settings)
     readers.read_results([done], *reading)
     put_results([done], as_json=as_json)

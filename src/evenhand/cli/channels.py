@@ -62,7 +62,7 @@ def audit_channels(
     from evenhand.study.channels import require_honoured
 
     require_honoured(scorer, channels)
-    with resumable(out), progress(scorer.name) as report_progress:
+    with resumable(out), progress(scorer.name, resumes=True) as report_progress:
         done = report.audit_channels(
             scorer, slates, channels, out=out, progress=report_progress, **settings
         )

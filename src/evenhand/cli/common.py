@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import json
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -14,9 +15,12 @@ from typing import TYPE_CHECKING, TextIO
 import typer
 
 from evenhand.errors import MissingExtraError, UsageError
+from evenhand.study.counted import counted
 
 if TYPE_CHECKING:
     from evenhand.report.result import Result
+
+Step = Callable[[int, int], None]
 
 FAULT = 70
 INTERRUPTED = 130
@@ -70,12 +74,37 @@ def show_warning(message: Warning | str, category: type[Warning], *_: object, **
         tell(f"evenhand: warning: {message}")
 
 
+class _Told(logging.Handler):
+    """Prints what evenhand's own log says to people, on the standard error of the moment."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        tell(f"evenhand: {record.getMessage()}")
+
+
 @contextlib.contextmanager
-def progress(label: str) -> Iterator[Callable[[int, int], None]]:
+def told_log() -> Iterator[None]:
+    """Print the log of evenhand (what is fetched, converted) to standard error inside a block."""
+    log, handler = logging.getLogger("evenhand"), _Told(logging.INFO)
+    level = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
+
+
+@contextlib.contextmanager
+def progress(label: str, *, resumes: bool = False) -> Iterator[Step]:
     """Give a callback (done, in all) that draws a bar with the time left on standard error.
 
     Nothing is drawn where standard error is no terminal; a line at the start and
     one at the end are printed instead.
+
+    Args:
+        label: what stands before the bar.
+        resumes: the first call tells what an earlier call of the verb has done; say so.
     """
     from rich.console import Console
     from rich.progress import (
@@ -99,12 +128,32 @@ def progress(label: str) -> Iterator[Callable[[int, int], None]]:
     )
     if not console.is_terminal:
         tell(f"{label}: scoring")
-        yield lambda done, total: None
+        yield _told_at_first(label, tell, lambda done, total: None, resumes)
         tell(f"{label}: scored")
         return
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(label, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        yield _told_at_first(
+            label,
+            lambda message: bar.console.print(message, markup=False, highlight=False),
+            lambda done, total: bar.update(task, completed=done, total=total),
+            resumes,
+        )
+
+
+def _told_at_first(label: str, say: Callable[[str], None], then: Step, resumes: bool) -> Step:
+    """Return `then`; where a verb resumes, its first call says what had been done before."""
+    called = not resumes
+
+    def step(done: int, total: int) -> None:
+        nonlocal called
+        if not called and done:
+            left = "nothing was left to score" if done >= total else f"{total - done} left"
+            say(f"{label}: {done} of {counted(total, 'slate')} scored by an earlier call; {left}")
+        called = True
+        then(done, total)
+
+    return step
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenhand.cli.common import JSON, progress, put, put_json, resumable, tell
+from evenhand.study.counted import counted
 
 if TYPE_CHECKING:
     from evenhand.study.decompose import Decomposition
@@ -84,9 +85,9 @@ def channel_lines(found: Decomposition) -> list[str]:
 
     crossed, settings = found.crossed, found.settings
     lines = [
-        f"{found.scorer['name']}: {len(found.slate_ids)} slates, C {settings['partitions']}, "
-        f"R {settings['orders']}, 2 repeats, B {settings['width'] or 'whole slate'}, "
-        f"{settings['rule']}, seed {settings['seed']}",
+        f"{found.scorer['name']}: {counted(len(found.slate_ids), 'slate')}, "
+        f"C {settings['partitions']}, R {settings['orders']}, 2 repeats, "
+        f"B {settings['width'] or 'whole slate'}, {settings['rule']}, seed {settings['seed']}",
         f"{'':<22}{'share':<26}sd, score units",
     ]
     for name, label in (("companions", "companions"), ("order", "order in window"), ("noise", "noise")):

@@ -34,8 +34,8 @@ STEADY_TOY: Mapping[str, tuple[str, Mapping[str, Any]]] = {"steady toy": ("toy",
 
 
 def demo(
-    slates: Annotated[int, typer.Option(help="How many bundled slates.", min=1)] = 6,
-    rows: Annotated[int, typer.Option(help="M, random presentations of each slate.", min=2)] = 5,
+    slates: Annotated[int, typer.Option(help="How many bundled slates.", min=1)] = 4,
+    rows: Annotated[int, typer.Option(help="M, random presentations of each slate.", min=2)] = 4,
     out: Annotated[Path, typer.Option(help="Folder for the runs and the report.")] = Path("runs/demo"),
     model: Annotated[
         bool, typer.Option("--model/--no-model", help="Without: toys only, no download.")
@@ -61,7 +61,7 @@ def demo(
         except MissingExtraError:
             tell("evenhand: the demo runs a model; with --no-model it runs toys only")
             raise
-        with resumable(out), progress(f"{scorer.name} ({name})") as report_progress:
+        with resumable(out), progress(f"{scorer.name} ({name})", resumes=True) as report_progress:
             results.append(
                 result.audit(
                     scorer, chosen, rows=rows, out=where, part_size=1, progress=report_progress

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenhand.cli.common import JSON, progress, put, put_json, resumable, tell
+from evenhand.study.counted import counted
 
 if TYPE_CHECKING:
     from evenhand.study.worst import WorstCases
@@ -71,8 +72,8 @@ def worst(
     failed = sum(one.failed for one in done.slates)
     if failed or done.value.undefined:
         tell(
-            f"evenhand: {failed} orders lacked a score and {done.value.undefined} slates could not be "
-            f"searched (exit {PARTLY})"
+            f"evenhand: {counted(failed, 'order')} lacked a score and "
+            f"{counted(done.value.undefined, 'slate')} could not be searched (exit {PARTLY})"
         )
         raise typer.Exit(PARTLY)
 
@@ -84,8 +85,9 @@ def worst_lines(found: WorstCases) -> list[str]:
 
     settings = found.settings
     lines = [
-        f"{found.scorer['name']}: {len(found.slates)} slates, objective {settings['objective']}, "
-        f"B {settings['width'] or 'whole slate'}, {settings['rule']}, seed {settings['seed']}",
+        f"{found.scorer['name']}: {counted(len(found.slates), 'slate')}, "
+        f"objective {settings['objective']}, B {settings['width'] or 'whole slate'}, "
+        f"{settings['rule']}, seed {settings['seed']}",
         f"{'worst order found':<24}{_interval(found.value)}",
         f"{'the same, read again':<24}{_interval(found.confirmed)}",
         f"{'random orders, mean':<24}{_interval(found.random_mean)}",

@@ -6,6 +6,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from evenhand.errors import UsageError
+from evenhand.models.quiet import model_packages
 
 if TYPE_CHECKING:
     from evenhand.decide.prompts import Task
@@ -42,21 +43,17 @@ def _endpoint(spec: str, task: Task, options: dict[str, Any]) -> Reader:
 
 
 def _local(spec: str, task: Task, options: dict[str, Any]) -> Reader:
-    from evenhand.models.load import load
-    from evenhand.models.quiet import require
+    with model_packages():
+        from evenhand.decide.prompts import check_task
+        from evenhand.decide.reader import LocalReader, ReaderOptions
+        from evenhand.models.load import load
 
-    # Before the module that cannot be imported without it.
-    require("torch")
-    require("transformers")
-    from evenhand.decide.prompts import check_task
-    from evenhand.decide.reader import LocalReader, ReaderOptions
-
-    check_task(task)
-    known = [field.name for field in fields(ReaderOptions)]
-    _check(spec, options, [*known, *_LOADING])
-    own = ReaderOptions(**{name: value for name, value in options.items() if name in known})
-    loading = {name: value for name, value in options.items() if name in _LOADING}
-    return LocalReader(load(spec, **loading), task, own)
+        check_task(task)
+        known = [field.name for field in fields(ReaderOptions)]
+        _check(spec, options, [*known, *_LOADING])
+        own = ReaderOptions(**{name: value for name, value in options.items() if name in known})
+        loading = {name: value for name, value in options.items() if name in _LOADING}
+        return LocalReader(load(spec, **loading), task, own)
 
 
 def _check(spec: str, options: dict[str, Any], known: list[str]) -> None:

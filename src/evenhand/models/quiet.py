@@ -11,6 +11,24 @@ from types import ModuleType
 
 from evenhand.errors import MissingExtraError
 
+MODEL_PACKAGES = frozenset({"torch", "transformers", "accelerate", "peft", "safetensors", "gguf"})
+
+
+@contextlib.contextmanager
+def model_packages() -> Iterator[None]:
+    """Tell what a block lacks of the packages that run a model as a missing extra.
+
+    Raises:
+        MissingExtraError: one of `MODEL_PACKAGES` is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package in MODEL_PACKAGES:
+            raise MissingExtraError(package, "hf") from error
+        raise
+
 
 def require(name: str, extra: str = "hf") -> ModuleType:
     """Import an optional package.

@@ -43,7 +43,7 @@ class RunFolder:
         path: str | os.PathLike[str],
         settings: Mapping[str, Any],
         slates: Iterable[Slate],
-        part_size: int = 16,
+        part_size: int = 4,
     ) -> RunFolder:
         """Create a run, or go on with the one in the folder; locks it against other writers.
 

@@ -19,6 +19,7 @@ from evenhand.report.clean import markdown_cell, one_line
 from evenhand.report.digits import NONE, count, number
 from evenhand.report.result import Result
 from evenhand.study.channels import COLUMNS, FURTHER, ChannelRow, ChannelStudy, study_channels
+from evenhand.study.counted import counted
 from evenhand.types import Estimate, Scorer, Slate
 
 _HEADS = {
@@ -66,7 +67,7 @@ def _setup(study: ChannelStudy) -> str:
     width = settings["width"]
     parts = (
         f"{scorer['name']} (revision {str(scorer['revision'])[:16]}, scale {scorer['scale']})",
-        f"{count(settings['n_slates'])} slates",
+        counted(settings["n_slates"], "slate"),
         f"M {settings['rows']}",
         f"B {'whole slate' if width is None else width}",
         f"rule {settings['rule']}",

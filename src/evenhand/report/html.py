@@ -55,6 +55,7 @@ class Chapter:
     about: tuple[tuple[str, str], ...]
     findings: tuple[Finding, ...]
     figures: tuple[tuple[str, str, str], ...]
+    left_out: str
     slates: tuple[SlateView, ...]
     hero: Hero | None
     unshown: int
@@ -180,6 +181,9 @@ def _place(value: float) -> float:
     return round(100 * min(max(value / 0.5, 0.0), 1.0), 2)
 
 
+_NO_SLOTS = "No score by slot: the scorer is order-free, so no slot can matter to it."
+
+
 def _chapter(
     index: int,
     name: str,
@@ -189,7 +193,9 @@ def _chapter(
 ) -> Chapter:
     """Return one result's part of the page; its figures are added to `drawn`."""
     folds = () if analysis.threshold is None else analysis.threshold.folds
-    drawn[f"slots-{index}"] = figures.slot_figure(analysis.slot_curve)
+    free = bool(analysis.scorer.get("order_free"))
+    if not free:
+        drawn[f"slots-{index}"] = figures.slot_figure(analysis.slot_curve)
     drawn[f"overlap-{index}"] = figures.overlap_figure(analysis.overlap_curve, folds)
     captions = (
         (
@@ -216,7 +222,8 @@ def _chapter(
         f"result-{index}",
         about,
         analysis.findings,
-        captions,
+        captions[1:] if free else captions,
+        _NO_SLOTS if free else "",
         views,
         hero,
         len(analysis.slate_ids) - len(views),

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from evenhand.decide.reading import TOP, Reader
 from evenhand.errors import ResumeError, UsageError
 from evenhand.present.design import design as make_design
-from evenhand.records import RunFolder
+from evenhand.records import RunFolder, read_asked, write_asked
 from evenhand.report import html, markdown, text
 from evenhand.study.analyse import analyse
 from evenhand.study.analysis import Analysis, Finding, ReaderAnalysis
@@ -34,7 +34,7 @@ class Result:
     """A finished run, read from its folder when something is asked.
 
     Attributes:
-        path: the run folder. threshold, measures: as in `audit`.
+        path: the run folder. threshold, measures: as asked for, here or in the `audit`.
     """
 
     def __init__(
@@ -48,16 +48,18 @@ class Result:
 
         Args:
             path: the folder that an audit wrote.
-            threshold: keep candidates at or above it; None = fitted for F1.
-            measures: names of further measures; None = the usual ones.
+            threshold: keep candidates at or above it; None = as in the last audit of
+                the run, where by default it is fitted for F1.
+            measures: names of further measures; None = those of the last audit.
 
         Raises:
             ResumeError: the folder holds no run.
         """
         self.path = Path(path)
-        self.threshold = threshold
-        self.measures = None if measures is None else tuple(measures)
         self._folder = RunFolder.open(self.path)
+        asked = read_asked(self.path)
+        self.threshold = asked.threshold if threshold is None else threshold
+        self.measures = asked.measures if measures is None else tuple(measures)
 
     def __repr__(self) -> str:
         return f"Result({str(self.path)!r})"
@@ -189,7 +191,7 @@ def audit(
     out: str | os.PathLike[str] | None = None,
     threshold: float | None = None,
     measures: Sequence[str] | None = None,
-    part_size: int = 16,
+    part_size: int = 4,
     progress: Callable[[int, int], None] | None = None,
 ) -> Result:
     """Score slates in many presentations and measure how far the scores agree.
@@ -208,7 +210,7 @@ def audit(
             temporary folder that lives as long as the result or its `folder`.
         threshold: keep candidates at or above it; None = fitted for F1.
         measures: names of further measures; None = the usual ones.
-        part_size: slates scored between two writes to disk.
+        part_size: slates scored between two writes to disk: the most that a stopped run loses.
         progress: called with (slates done, slates in all).
 
     Raises:
@@ -230,11 +232,13 @@ def audit(
     )
     if out is not None:
         run_study(scorer, slates, drawn, out, part_size=part_size, progress=progress)
-        return Result(out, threshold=threshold, measures=measures)
+        write_asked(Path(out), threshold, measures)
+        return Result(out)
     temporary = tempfile.mkdtemp(prefix="evenhand-")
     try:
         run_study(scorer, slates, drawn, temporary, part_size=part_size, progress=progress)
-        result = Result(temporary, threshold=threshold, measures=measures)
+        write_asked(Path(temporary), threshold, measures)
+        result = Result(temporary)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise

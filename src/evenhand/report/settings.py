@@ -32,8 +32,17 @@ def _width(analysis: Analysis) -> str:
     return "whole slate" if width is None else str(width)
 
 
+# The channel that a scorer honours when it reads that part of the surface.
+_SURFACE_CHANNEL = {"markers": "marker", "skeleton": "skeleton", "rubric": "rubric"}
+_SURFACE_CHANNELS = frozenset(_SURFACE_CHANNEL.values())
+
+
 def _surface_part(key: str) -> Callable[[Analysis], str]:
     def read(analysis: Analysis) -> str:
+        honoured = analysis.scorer.get("channels")
+        wanted = {_SURFACE_CHANNEL[key]} if key in _SURFACE_CHANNEL else _SURFACE_CHANNELS
+        if honoured is not None and wanted.isdisjoint(honoured):
+            return NONE
         surface = analysis.settings.get("surface") or analysis.scorer.get("surface") or {}
         return str(surface.get(key, NONE))
 

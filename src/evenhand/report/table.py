@@ -115,13 +115,23 @@ def _agreement(title: str, analyses: Sequence[Analysis], which: str) -> Section:
 
 def _cost(analyses: Sequence[Analysis]) -> Section:
     prompts = tuple(Cell(count(analysis.cost.prompts_per_slate)) for analysis in analyses)
-    tokens = tuple(Cell(count(analysis.cost.tokens_per_slate)) for analysis in analyses)
+    tokens = tuple(Cell(_tokens(analysis)) for analysis in analyses)
     return Section(
         "Cost of one presentation",
         (
             Row("prompts per slate", prompts, "mean over slates and rows"),
             Row("tokens per slate", tokens, "tokens read, all prompts together"),
         ),
+    )
+
+
+def _tokens(analysis: Analysis) -> str:
+    # A prompt without a token is one whose tokens the scorer does not know.
+    cost = analysis.cost
+    return (
+        NONE
+        if cost.prompts_per_slate > 0 and not cost.tokens_per_slate
+        else count(cost.tokens_per_slate)
     )
 
 

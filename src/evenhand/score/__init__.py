@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 
 from evenhand.errors import UsageError
+from evenhand.models.quiet import model_packages
 from evenhand.score.function import scorer
 from evenhand.types import Scorer
 
@@ -19,15 +20,17 @@ def _open_toy(spec: str, **options: object) -> Scorer:
 
 
 def _open_local(spec: str, **options: object) -> Scorer:
-    from evenhand.score.local import open_local
+    with model_packages():
+        from evenhand.score.local import open_local
 
-    return _opened(open_local, spec, options)
+        return _opened(open_local, spec, options)
 
 
 def _open_likelihood(spec: str, **options: object) -> Scorer:
-    from evenhand.score.likelihood import open_likelihood
+    with model_packages():
+        from evenhand.score.likelihood import open_likelihood
 
-    return _opened(open_likelihood, spec.removeprefix("ql:"), options)
+        return _opened(open_likelihood, spec.removeprefix("ql:"), options)
 
 
 _OPENERS: Mapping[str, Callable[..., Scorer]] = {

@@ -53,6 +53,11 @@ class Cached:
         return self.scorer.revision
 
     @property
+    def unseen(self) -> tuple[str, ...]:
+        """What the scorer's automatic revision does not cover."""
+        return tuple(getattr(self.scorer, "unseen", ()))
+
+    @property
     def scale(self) -> Scale:
         """Scale of the scorer."""
         return self.scorer.scale

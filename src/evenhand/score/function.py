@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import inspect
 import math
 import numbers
@@ -14,7 +13,7 @@ from typing import Any, TypeVar, get_args
 import numpy as np
 
 from evenhand.errors import ScorerError, UsageError
-from evenhand.seeds import content_hash
+from evenhand.score.identity import revision_of
 from evenhand.types import FloatArray, Scale, Scored, Shown, Surface
 
 T = TypeVar("T")
@@ -43,10 +42,11 @@ class FunctionScorer:
 
     Attributes:
         name: of the function, unless given.
-        revision: unless given, a hash of the function's qualified name and source
-            (of its class, for an object with `__call__`). It cannot see what the
-            function reads from elsewhere (weights, closures, a server): give a
-            revision when there is any.
+        revision: unless given, a hash of the function's qualified name, its source
+            (of its class, for an object with `__call__`) and the plain values it
+            reads from outside; see `identity.revision_of`.
+        unseen: names of what an automatic revision cannot cover (a model, a client,
+            an array): give a revision when there is any.
         scale: what the numbers are; thresholds and reports print it.
         order_free: a promise that a score depends on query and candidate alone; such
             a scorer is called once per slate and its scores are reused.
@@ -71,7 +71,7 @@ class FunctionScorer:
         _require_declarations(name, revision, order_free, max_window)
         self._f = f
         self.name = _name_of(f) if name is None else name
-        self.revision = _revision_of(f) if revision is None else revision
+        self.revision, self.unseen = revision_of(f) if revision is None else (revision, ())
         self.scale: Scale = scale
         self.order_free = order_free
         self.max_window = max_window
@@ -164,7 +164,11 @@ def scorer(
         f: function or coroutine function of a query and a list of texts that
             returns one number per text.
         name: shown in reports.
-        revision: identifies what changes its scores.
+        revision: identifies what changes its scores. None = a hash of the source and
+            of the plain values (numbers, texts, lists and dicts of them) of globals,
+            closure cells and own attributes that the code reads. Code that it calls,
+            and a model, client or array that it reads, are not covered: give a
+            revision then, and change it with them. A run that goes on without one warns.
         scale: "unit" ([0, 1]), "log_likelihood" or "raw".
         order_free: promise that a score depends on query and candidate alone.
         max_window: most texts of one call; None hands over the whole slate.
@@ -209,18 +213,6 @@ def _require_declarations(name: object, revision: object, order_free: object, li
 
 def _name_of(f: object) -> str:
     return str(getattr(f, "__name__", type(f).__name__)).strip("<>")
-
-
-def _revision_of(f: object) -> str:
-    if isinstance(f, functools.partial):
-        return content_hash([_revision_of(f.func), repr(f.args), repr(sorted(f.keywords.items()))])
-    named = f if hasattr(f, "__qualname__") else type(f)
-    try:
-        source = inspect.getsource(named)  # type: ignore[arg-type]
-    except (OSError, TypeError):
-        source = ""
-    qualified = f"{getattr(named, '__module__', '')}.{getattr(named, '__qualname__', '')}"
-    return content_hash({"function": qualified, "source": source})
 
 
 def _is_async(f: object) -> bool:

@@ -19,6 +19,7 @@ from evenhand.records import RunFolder
 from evenhand.seeds import content_hash
 from evenhand.study.analysis import Analysis, ThresholdFit
 from evenhand.study.consume import saved_reading
+from evenhand.study.counted import counted
 from evenhand.study.curve import OverlapCurve
 from evenhand.study.decisions import decision_writer
 from evenhand.study.diagnose import Facts, diagnose
@@ -30,6 +31,8 @@ from evenhand.types import Estimate, FloatArray
 T = TypeVar("T")
 
 _BATCH = 32
+# Of these at least one must be defined somewhere: the others say nothing of agreement.
+AGREEMENT = frozenset({"tauPSI", "CanonicalPSI", "PoolPSI", "ScoreChange"})
 
 
 def analyse(
@@ -61,14 +64,14 @@ def analyse(
 
     Raises:
         ResumeError: the run is not finished, or a file is damaged.
-        NothingMeasuredError: no slate gives any defined value of stability.
+        NothingMeasuredError: no slate gives any defined value of agreement.
         UsageError: a measure is unknown, or the threshold is outside the scores.
     """
     chosen = choose(measures, min_grade)
     tally = Tally(min_grade)
     for record in folder.recorded():
         tally.add(record)
-    _require_scores(tally)
+    _require_scores(tally, folder.settings)
     fit, thresholds, reason = _fit(folder, tally, threshold, seed)
     high = _fit_high(tally, fit, seed)
     with contextlib.ExitStack() as stack:
@@ -87,7 +90,7 @@ def analyse(
                 curve.add(record.matrix.random, exhaustive=record.matrix.plan.exhaustive)
             at += len(records)
     values = join(batches)
-    _require_stability(values, tally)
+    _require_stability(values, tally, folder.settings)
     found = _estimates(values, seed=seed, level=level, draws=draws)
     analysis = _assemble(folder, tally, values, found, fit, thresholds, reason, curve)
     analysis = replace(
@@ -110,30 +113,48 @@ def _writable(folder: RunFolder) -> bool:
     return os.access(folder.path, os.W_OK)
 
 
-def _require_scores(tally: Tally) -> None:
+def _require_scores(tally: Tally, settings: Mapping[str, Any]) -> None:
     if math.isnan(tally.score_range[0]):
-        raise NothingMeasuredError(_nothing(tally))
+        raise NothingMeasuredError(_nothing(tally, settings))
 
 
-def _require_stability(values: Values, tally: Tally) -> None:
-    if all(np.isnan(found).all() for found in values.stability.values()):
-        raise NothingMeasuredError(_nothing(tally))
+def _require_stability(values: Values, tally: Tally, settings: Mapping[str, Any]) -> None:
+    agreement = [
+        found for name, found in values.stability.items() if name.partition("(")[0] in AGREEMENT
+    ]
+    if all(np.isnan(found).all() for found in agreement):
+        raise NothingMeasuredError(_nothing(tally, settings))
 
 
-def _nothing(tally: Tally) -> str:
+def _nothing(tally: Tally, settings: Mapping[str, Any]) -> str:
+    """Return why no slate gave a value, and what to do."""
     counts = tally.counts
     if not counts["slates"]:
         return "nothing was measured: the run has no slates. Check the input."
+    slates = counted(counts["slates"], "slate")
+    if settings.get("rows") == 1 and counts["missing_scores"] < counts["scores"]:
+        return (
+            "nothing was measured: with M = 1 a slate has one random row, and agreement needs two. "
+            "Run with more rows (--rows 10) into a new folder."
+        )
     if counts["missing_scores"]:
         said = "; ".join(tally.reasons) or "the scorer gave no reason"
         return (
-            f"nothing was measured: {counts['missing_scores']} scores of {counts['slates']} slates are "
-            f"missing ({said}). Mend the scorer and run into a new folder."
+            f"nothing was measured: {counted(counts['missing_scores'], 'score')} of {slates} "
+            f"{'is' if counts['missing_scores'] == 1 else 'are'} missing ({said}). Mend the scorer and "
+            "run into a new folder."
         )
+    if counts["empty_slates"] + counts["single_candidate_slates"] == counts["slates"]:
+        return (
+            f"nothing was measured: of {slates}, {counts['empty_slates']} without candidates and "
+            f"{counts['single_candidate_slates']} with one; agreement needs two. Check the input."
+        )
+    width = settings.get("width")
     return (
-        f"nothing was measured: {counts['empty_slates']} of {counts['slates']} slates are empty and "
-        f"{counts['single_candidate_slates']} have one candidate; agreement needs two candidates and "
-        "two random rows."
+        f"nothing was measured: design {settings.get('design')!r} at width "
+        f"{'of the whole slate' if width is None else width} gives fewer than two random rows of any "
+        "slate; companions change only where a slate is cut into two windows or more. Choose a width "
+        "under the number of candidates (--width), or another design, and a new folder."
     )
 
 
@@ -209,6 +230,8 @@ def _assemble(
         counts=tally.counts,
         stability=estimates["stability"],
         floor=estimates["floor"],
+        decisions=estimates["decisions"],
+        overlap_curve=curve.curve,
         threshold=fit,
         threshold_reason=reason,
         repeat_difference=tally.repeat_difference,

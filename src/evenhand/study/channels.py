@@ -10,7 +10,7 @@ from typing import Any
 
 from evenhand.errors import NothingMeasuredError, UsageError
 from evenhand.present.design import SlateDesign, design
-from evenhand.records import RunFolder
+from evenhand.records import RunFolder, write_asked
 from evenhand.study.analyse import analyse
 from evenhand.study.analysis import Analysis, Finding
 from evenhand.study.fingerprint import fingerprint
@@ -132,7 +132,7 @@ def study_channels(
     surface: Surface | None = None,
     threshold: float | None = None,
     measures: Sequence[str] | None = None,
-    part_size: int = 16,
+    part_size: int = 4,
     progress: Progress | None = None,
 ) -> ChannelStudy:
     """Score slates once per channel and measure all channels alike.
@@ -182,6 +182,7 @@ def study_channels(
         folders[channel] = run_study(
             scorer, given, drawn, Path(out) / channel, part_size=part_size, progress=report
         )
+        write_asked(folders[channel].path, threshold, measures)
     names = (*COLUMNS, *FURTHER, *(measures or ()))
     found = [_row(channel, folder, names, threshold) for channel, folder in folders.items()]
     if all(row.analysis is None for row in found):

@@ -16,6 +16,7 @@ from evenhand.measure.family import holm
 from evenhand.measure.paired import Paired, PairedOptions, paired
 from evenhand.study.analysis import Analysis, ThresholdFit
 from evenhand.study.contenders import Contender, Source, contenders, differing
+from evenhand.study.counted import counted
 from evenhand.study.lines import Line, Studied, choose_lines, study_contender
 from evenhand.types import BoolArray, FloatArray
 
@@ -277,7 +278,9 @@ def _notes(studied: Sequence[Studied], rows: Sequence[Comparison], matched: bool
     for each in studied:
         slates = sum(int(flags.any(axis=0).sum()) for flags in each.incomplete)
         if slates:
-            notes.append(f"{each.contender.name}: {slates} slates lack scores and are in no pair")
+            notes.append(
+                f"{each.contender.name}: {counted(slates, 'slate')} without all scores, in no pair"
+            )
         loud = [f for a in each.every() for f in a.findings if f.severity != "note"]
         notes += [f"{each.contender.name}: {f.message} ({f.code})" for f in dict.fromkeys(loud)]
     if matched:

@@ -10,6 +10,7 @@ from typing import Any
 from evenhand.errors import UsageError
 from evenhand.records import RunFolder
 from evenhand.seeds import content_hash
+from evenhand.study.counted import counted
 from evenhand.types import slate_to_dict
 
 Source = str | os.PathLike[str] | RunFolder
@@ -152,15 +153,17 @@ def slate_differences(one: Run, other: Run) -> list[str]:
     lines = []
     for here, there in ((one, other), (other, one)):
         if extra := [key for key in here.parts if key not in there.parts]:
-            lines.append(f"{len(extra)} slates only in {here.path}, the first is {extra[0]!r}")
+            lines.append(
+                f"{counted(len(extra), 'slate')} only in {here.path}, the first is {extra[0]!r}"
+            )
     shared = [key for key in one.parts if key in other.parts]
     changed = [key for key in shared if one.parts[key] != other.parts[key]]
     if changed:
         was, now = one.parts[changed[0]], other.parts[changed[0]]
         differing = [part for part in sorted(was.keys() | now.keys()) if was.get(part) != now.get(part)]
         lines.append(
-            f"{len(changed)} slates of the same id differ between {one.path} and {other.path}; "
-            f"{changed[0]!r} differs in {', '.join(differing)}"
+            f"{counted(len(changed), 'slate')} of the same id not alike in {one.path} and "
+            f"{other.path}; {changed[0]!r} differs in {', '.join(differing)}"
         )
     return lines
 

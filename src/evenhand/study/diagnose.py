@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from evenhand.study.analysis import LOW_MASS, MOVED, Finding, ThresholdFit, gravity
+from evenhand.study.analysis import LOW_MASS, MOVED, Curve, Finding, ThresholdFit, gravity
+from evenhand.study.counted import counted
+from evenhand.study.keeps import keeps
 from evenhand.types import Estimate
 
 # Float32 scores of one prompt differ by less from batch to batch.
@@ -29,20 +31,21 @@ class Facts:
 
     Attributes:
         scorer: name, scale, order_free. counts: as in `Analysis`.
-        stability, floor: estimates by measure name.
+        stability, floor, decisions: estimates by measure name.
         threshold: how retained sets were cut, or None. threshold_reason: why it
             is not the F1 rule; empty when it is.
         repeat_difference: largest |canonical - repeat| score; NaN = no repeat row.
         random_difference: largest |canonical - random| score.
         label_mass: mean probability of the grades; NaN = not known.
         low_mass_share: share of scores whose label mass is under `LOW_MASS`.
-        reasons: a few of the failures.
+        reasons: a few of the failures. overlap_curve: as in `Analysis`.
     """
 
     scorer: Mapping[str, Any] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
     stability: Mapping[str, Estimate] = field(default_factory=dict)
     floor: Mapping[str, Estimate] = field(default_factory=dict)
+    decisions: Mapping[str, Estimate] = field(default_factory=dict)
     threshold: ThresholdFit | None = None
     threshold_reason: str = ""
     repeat_difference: float = math.nan
@@ -50,6 +53,7 @@ class Facts:
     label_mass: float = math.nan
     low_mass_share: float = math.nan
     reasons: tuple[str, ...] = ()
+    overlap_curve: Curve | None = None
 
     def count(self, name: str) -> int:
         """Return a count, 0 when it was not taken."""
@@ -86,8 +90,7 @@ def _unsteady(facts: Facts) -> Iterator[Finding]:
     yield Finding(
         "unsteady",
         severity,
-        f"The same presentation scored twice differs by up to {difference:.3g}: the scorer is "
-        "unsteady. "
+        f"The same presentation scored twice differs by up to {difference:.3g}: it is unsteady. "
         f"Its noise floor is tau-PSI {floor:.4f} beside {random:.4f} over random presentations; "
         "instability up to the floor is noise, not order. Look for a stale cache, sampling, or scores "
         "that depend on the batch.",
@@ -134,9 +137,8 @@ def _collapse(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             "degenerate",
             "warning",
-            f"{degenerate} of {facts.count('slates')} slates have equal scores for all candidates "
-            "in every "
-            "row: they count as stable and rank nothing. Check the scorer on them.",
+            f"In {degenerate} of {counted(facts.count('slates'), 'slate')} all candidates score the "
+            "same in every row: that counts as stable and ranks nothing. Check the scorer there.",
         )
 
 
@@ -164,8 +166,7 @@ def _label_mass(facts: Facts) -> Iterator[Finding]:
         "warning",
         f"The grades hold {mass:.2f} of the probability on average, and under {LOW_MASS} for "
         f"{100 * share:.0f}% of the scores: the model would rather say something else, so scores "
-        "rest on "
-        "small differences. Try another answer form, chat template or model.",
+        "rest on small differences. Try another answer form, chat template or model.",
     )
 
 
@@ -177,18 +178,16 @@ def _missing(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             "missing_scores",
             "error" if share > LARGE_SHARE else "warning",
-            f"{missing} scores are missing ({100 * share:.1f}% of {every}); they are left out and "
-            "counted, "
-            "never 0. Find out why before comparing scorers.",
+            f"{counted(missing, 'score')} missing ({100 * share:.1f}% of {every}); left out and "
+            "counted, never 0. Find out why before comparing scorers.",
         )
     if failed:
         said = "; ".join(reason[:200] for reason in facts.reasons)
         yield Finding(
             "failures",
             "warning",
-            f"{failed} of {facts.count('rows')} rows failed or hold missing scores: {said}. Mend "
-            "the cause "
-            "and run into a new folder.",
+            f"{failed} of {counted(facts.count('rows'), 'row')} failed or with missing scores: {said}. "
+            "Mend the cause and run into a new folder.",
         )
 
 
@@ -199,34 +198,35 @@ def _texts(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             "truncated",
             "warning" if large else "note",
-            f"{cut} tokens were cut from {candidates} of {facts.count('candidates')} candidates; "
-            "the scorer "
-            "did not see them. Use a longer context or smaller windows where they matter.",
+            f"The scorer did not see {counted(cut, 'token')}, cut from {candidates} of "
+            f"{counted(facts.count('candidates'), 'candidate')}. Use a longer context or smaller "
+            "windows where they matter.",
         )
     where = {"candidate texts": "escaped_places", "queries": "query_escaped"}
     places = [
-        f"{facts.count(name)} places in {said}" for said, name in where.items() if facts.count(name)
+        f"{counted(facts.count(name), 'place')} in {said}"
+        for said, name in where.items()
+        if facts.count(name)
     ]
     if places:
         yield Finding(
             "escaped",
             "note",
-            f"{' and '.join(places)} look like markers, answer lines or special tokens; they "
-            "were escaped, so that no slot moves.",
+            f"{' and '.join(places)} look{'s' if places[0][:2] == '1 ' and len(places) == 1 else ''} "
+            "like a marker, an answer line or a special token; escaped, so that no slot moves.",
         )
     if empty := facts.count("empty_texts"):
         yield Finding(
             "empty_texts",
             "note",
-            f"{empty} candidates have no text; they are scored and counted. Check the collection.",
+            f"{counted(empty, 'candidate')} without text, scored and counted. Check the collection.",
         )
     if equal := facts.count("equal_texts"):
         yield Finding(
             "equal_texts",
             "note",
-            f"{equal} candidates repeat the text of another one in their slate. They are told apart "
-            "by id; "
-            "swaps among them are swaps of the scorer.",
+            f"{counted(equal, 'candidate')} with the text of another one in the slate, told apart by "
+            "id; swaps among them are swaps of the scorer.",
         )
 
 
@@ -237,26 +237,28 @@ def _size(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             "few_slates",
             "warning",
-            f"Only {measured} slates have a value: intervals over so few are unreliable. Use "
-            f"{FEW_SLATES} "
-            "or more to compare scorers.",
+            f"Only {counted(measured, 'slate')} {'has' if measured == 1 else 'have'} a value: "
+            f"intervals over so few are unreliable. Use {FEW_SLATES} or more to compare scorers.",
         )
     if tau is not None and tau.undefined:
         yield Finding(
             "undefined",
             "note",
-            f"{tau.undefined} of {tau.n + tau.undefined} slates have no stability (fewer than two "
-            "scored "
-            "candidates or rows); they are left out and counted.",
+            f"No stability for {tau.undefined} of {counted(tau.n + tau.undefined, 'slate')}, with "
+            "fewer than two scored candidates or rows; left out and counted.",
         )
     if exhaustive := facts.count("exhaustive_slates"):
         yield Finding(
             "exhaustive",
             "note",
-            f"{exhaustive} slates are so small that all their presentations were shown, each once; "
-            "means "
-            "over pairs of rows then include each row with itself.",
+            f"{counted(exhaustive, 'slate')} so small that all presentations were shown, each once; "
+            "means over pairs of rows then include each row with itself.",
         )
+
+
+def _keeps(facts: Facts) -> Iterator[Finding]:
+    if found := keeps(facts.decisions, facts.overlap_curve):
+        yield found
 
 
 def _threshold(facts: Facts) -> Iterator[Finding]:
@@ -280,6 +282,7 @@ RULES: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
     _missing,
     _size,
     _threshold,
+    _keeps,
     _texts,
 )
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -17,8 +18,9 @@ from evenhand.seeds import content_hash
 from evenhand.study.analysis import MOVED
 from evenhand.study.ask import ask
 from evenhand.study.declared import check_declarations
+from evenhand.study.protocol import StudyDesign
 from evenhand.study.reuse import needed, reused
-from evenhand.types import Plan, Scored, Scorer, Shown, Slate, Surface
+from evenhand.types import Plan, Scored, Scorer, Shown, Slate
 
 Progress = Callable[[int, int], None]
 
@@ -26,56 +28,12 @@ Progress = Callable[[int, int], None]
 _OPTIONAL = ("dtype", "max_candidate_tokens", "context")
 
 
+class ResumeWarning(UserWarning):
+    """A run goes on with a scorer that may not be the one it was begun with."""
+
+
 # Channels that only place candidates: an order-free scorer honours them by being one.
 PLACEMENT = frozenset({"order", "companions", "window", "membership"})
-
-
-class StudyDesign(Protocol):
-    """A design as a study records it: its draws and the settings that make them."""
-
-    @property
-    def name(self) -> str:
-        """Name of the design."""
-        ...
-
-    @property
-    def channels(self) -> frozenset[str]:
-        """The channels it lets vary."""
-        ...
-
-    @property
-    def rows(self) -> int:
-        """M, random rows."""
-        ...
-
-    @property
-    def width(self) -> int | None:
-        """B, or None for the whole slate."""
-        ...
-
-    @property
-    def rule(self) -> str:
-        """Window rule."""
-        ...
-
-    @property
-    def seed(self) -> int:
-        """Seed of the random rows."""
-        ...
-
-    @property
-    def surface(self) -> Surface:
-        """Surface of every row."""
-        ...
-
-    @property
-    def repeat(self) -> bool:
-        """Whether the canonical presentation is scored twice."""
-        ...
-
-    def draw(self, slate: Slate) -> Plan:
-        """Return the plan of one slate."""
-        ...
 
 
 def describe(scorer: Scorer) -> dict[str, Any]:
@@ -162,7 +120,7 @@ def run_study(
     design: StudyDesign,
     out: str | os.PathLike[str],
     *,
-    part_size: int = 16,
+    part_size: int = 4,
     progress: Progress | None = None,
     settings_extra: Mapping[str, Any] | None = None,
 ) -> RunFolder:
@@ -178,12 +136,13 @@ def run_study(
         slates: the input, ids unique.
         design: what to draw.
         out: folder of the run.
-        part_size: slates scored between two writes to disk.
-        progress: called with (slates done, slates in all).
+        part_size: slates scored between two writes to disk: the most that a stopped run loses.
+        progress: called with (slates done, slates in all), first with what was done before.
         settings_extra: further settings to record and compare.
 
     Returns:
-        The finished run, open for reading.
+        The finished run, open for reading. A `ResumeWarning` says that scores of an
+        earlier call stand by the word of a revision that does not cover everything.
 
     Raises:
         UsageError: the scorer cannot show the design, or progress cannot be called.
@@ -200,6 +159,8 @@ def run_study(
     with RunFolder.begin(out, settings, checked, part_size) as folder:
         pending = folder.pending()
         done = folder.n_slates - sum(_size(folder, index) for index in pending)
+        if done:
+            _warn_of_unseen(scorer)
         if progress is not None:
             progress(done, folder.n_slates)
         for index in pending:
@@ -211,6 +172,18 @@ def run_study(
                 progress(done, folder.n_slates)
         folder.merge()
         return folder
+
+
+def _warn_of_unseen(scorer: Scorer) -> None:
+    unseen = tuple(getattr(scorer, "unseen", ()))
+    if unseen:
+        warnings.warn(
+            f"scores of an earlier call stand, and the automatic revision of {scorer.name} does not "
+            f"cover {', '.join(unseen)}: if that has changed, the run mixes two scorers. Pass "
+            "revision= to evenhand.scorer, and change it with them.",
+            ResumeWarning,
+            stacklevel=3,
+        )
 
 
 def _size(folder: RunFolder, part: int) -> int:

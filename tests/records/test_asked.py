@@ -1,0 +1,21 @@
+import pytest
+
+from evenhand.errors import ResumeError
+from evenhand.records.asked import NAME, Asked, read_asked, write_asked
+
+
+def test_what_was_asked_comes_back(tmp_path):
+    assert read_asked(tmp_path) == Asked()
+    write_asked(tmp_path, 0.5, ["P@3"])
+    assert read_asked(tmp_path) == Asked(0.5, ("P@3",))
+    write_asked(tmp_path, None, None)
+    assert read_asked(tmp_path) == Asked()
+    assert [path.name for path in tmp_path.iterdir()] == [NAME]
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"threshold": "x", "measures": null}', '{"threshold": 1}',
+                                  '{"threshold": null, "measures": "P@3"}'])  # fmt: skip
+def test_a_damaged_file_is_told(tmp_path, text):
+    (tmp_path / NAME).write_text(text)
+    with pytest.raises(ResumeError, match="damaged; delete it"):
+        read_asked(tmp_path)

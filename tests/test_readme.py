@@ -1,5 +1,6 @@
 """The README does what it says."""
 
+import json
 import re
 import shlex
 import subprocess
@@ -64,3 +65,19 @@ def test_make_targets_named_exist():
 
 def test_fits_about_a_screen():
     assert len(README.splitlines()) <= 100
+
+
+def test_the_demo_table_is_the_recorded_run():
+    recorded = json.loads((ROOT / "experiments/demo/results.json").read_text())["results"]
+    columns = {"nDCG@10 served": ("served", "nDCG@10"), "nDCG@10 shuffled": ("shuffled", "nDCG@10"),
+               "tauPSI (0 stable, .5 unrelated)": ("stability", "tauPSI"),
+               "its noise floor": ("floor", "tauPSI"), "retained-set overlap": ("decisions", "Overlap"),
+               "retained share": ("decisions", "Retained")}  # fmt: skip
+    table = README.split("## What the demo prints")[1].split("##")[0]
+    shown = [
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if "|" in line
+    ]
+    numbers = {row[0]: row[1:] for row in shown[2:]}
+    assert numbers.keys() == columns.keys()
+    for label, (part, measure) in columns.items():
+        assert numbers[label] == [f"{run[part][measure]['mean']:.3f}" for run in recorded], label

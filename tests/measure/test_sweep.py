@@ -33,3 +33,11 @@ def test_set_f1_by_hand():
     found = set_f1_at([0.9, 0.6, np.nan, 0.1], [True, False, True, False], np.array([0.5, 0.9, 0.95]))
     np.testing.assert_allclose(found, [0.5, 2 / 3, 0])
     assert set_f1_at([0.9], [False], np.array([0.5]))[0] == 0
+
+
+def test_one_row_or_no_shared_candidate_has_no_overlap():
+    alone = overlap_at([[0.9, 0.1]], np.array([0.5]))
+    assert np.isnan(alone[:2]).all()
+    assert alone[2, 0] == 0.5
+    apart = overlap_at([[0.9, 0.1, np.nan, np.nan], [np.nan, np.nan, 0.9, 0.1]], np.array([0.5]))
+    assert np.isnan(apart[:2]).all()

@@ -117,3 +117,17 @@ def test_variants_leave_the_canonical_surface_alone():
     surface = replace(Surface(), query="after")
     for surfaces in (marker_surfaces, skeleton_surfaces, rubric_surfaces):
         assert all(s.query == "after" and s != surface for s in surfaces(surface, 10, rng()))
+
+
+def test_a_marker_draw_that_comes_twice_is_drawn_again():
+    class Repeating:
+        """Gives the same seed twice, then another; picks in the given order."""
+
+        def __init__(self):
+            self.seeds = iter([5, 5, 6])
+
+        def integers(self, high):
+            return next(self.seeds)
+
+    found = marker_surfaces(Surface(), 5, Repeating())
+    assert [one.marker_seed for one in found if one.markers == "random"] == [5, 6]

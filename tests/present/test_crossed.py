@@ -87,3 +87,8 @@ def test_arrange():
 def test_bad_settings_are_refused(options, message):
     with pytest.raises(UsageError, match=message):
         CrossedDesign(**options)
+
+
+def test_declares_itself():
+    assert CrossedDesign().name == "crossed"
+    assert CrossedDesign().channels == {"order", "companions"}

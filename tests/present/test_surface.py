@@ -161,3 +161,11 @@ def test_hash_follows_every_fixed_text_of_its_surface_and_no_other(monkeypatch):
             seen.add(texts_hash(mine))
     assert len(seen) == 4
     assert texts_hash(mine) == before
+
+
+def test_template_that_ends_with_a_text():
+    segments = render(
+        "q", ["c"], Surface(), lambda messages: messages[1]["content"] + messages[0]["content"][:3]
+    )
+    assert joined(segments).endswith("Grades:\n[1] Grade: {grade}\n")
+    assert [s.kind for s in segments].count("candidate") == 1

@@ -254,3 +254,8 @@ def test_errors_carry_place_and_exit_code():
         (errors.ScorerError, 6),
     )
     assert all(error.exit_code == code for error, code in codes)
+
+
+def test_title_opens_the_full_text():
+    assert Candidate("a", "text", "Title").full_text == "Title: text"
+    assert Candidate("a", "text", "  ").full_text == "text"

@@ -1,4 +1,4 @@
-"""The command line: `evenhand demo | audit | report | compare | decompose | worst | data | doctor`.
+"""The command line: `evenhand demo`, `audit`, `report` and the other verbs.
 
 Tables go to standard output, progress and messages to standard error. Exit
 codes: 0 good, 1 a gate failed, 2 wrong use, 3 a missing extra, 4 missing or bad
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import typer
 
 from evenhand import __version__
-from evenhand.cli import audit, compare, data, decompose, demo, doctor, report, worst
+from evenhand.cli import advise, audit, compare, data, decompose, demo, doctor, report, worst
 from evenhand.cli.common import FAULT, show_warning, tell, told_log
 from evenhand.errors import EvenhandError
 
@@ -34,6 +34,7 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("audit")(audit.audit)
 app.command("report")(report.report)
+app.command("advise")(advise.advise)
 app.command("compare")(compare.compare)
 app.command("decompose")(decompose.decompose)
 app.command("worst")(worst.worst)

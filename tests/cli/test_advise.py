@@ -1,0 +1,36 @@
+"""`evenhand advise` on runs of toys."""
+
+import json
+
+
+def audited(run, slates, folder, scorer):
+    assert run("audit", slates, "--scorer", scorer, "--rows", 4, "--out", folder).code == 0
+
+
+def test_the_advised_threshold_is_marked_in_the_curve(run, slates_file, tmp_path):
+    audited(run, slates_file(12, 6), tmp_path / "toy", "toy:slot_bias=0.05")
+    ended = run("advise", tmp_path / "toy", "--lines", 5)
+    assert ended.code == 0
+    assert ended.out.startswith("advised threshold: ")
+    marked = [line for line in ended.out.splitlines() if line.startswith("* ")]
+    assert len(marked) == 1
+
+
+def test_json_and_store(run, slates_file, tmp_path):
+    audited(run, slates_file(12, 6), tmp_path / "toy", "toy")
+    ended = run("advise", tmp_path / "toy", "--store", "--json")
+    advice = json.loads(ended.out)
+    stored = json.loads((tmp_path / "toy" / "threshold.json").read_text())
+    assert stored["threshold"] == advice["threshold"]
+    assert stored["revision"] == advice["revision"] != ""
+
+
+def test_none_is_advised_where_no_sets_agree(run, slates_file, tmp_path):
+    audited(run, slates_file(12, 6), tmp_path / "toy", "toy:relevance=position")
+    ended = run("advise", tmp_path / "toy", "--floor", 0.99)
+    assert ended.code == 8
+    assert "advised threshold: none (" in ended.out
+
+
+def test_a_folder_without_a_run_is_refused(run, tmp_path):
+    assert run("advise", tmp_path).code == 4

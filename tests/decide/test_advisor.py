@@ -3,7 +3,8 @@ import math
 import numpy as np
 import pytest
 
-from evenhand.decide.advisor import SlateScores, advise, cuts, density
+from evenhand.decide.advice import TradeOff
+from evenhand.decide.advisor import SlateScores, _regions, advise, cuts, density
 from evenhand.decide.threshold import fit_f1
 from evenhand.errors import NothingMeasuredError, UsageError
 from evenhand.measure import decision
@@ -124,3 +125,25 @@ def test_text_shows_the_pick_and_the_curve():
 def test_wrong_settings(wrong):
     with pytest.raises(UsageError, match="floor"):
         advise([a_slate()], **wrong)
+
+
+def test_an_end_of_the_allowed_range_on_a_slope_is_no_sparse_region():
+    curve = TradeOff(*[np.arange(6.0)] * 5, np.array([0.1, 0.2, 0.4, 0.3, 0.35, 0.2]))
+    # rising from the left end: the first allowed cut (1) is no valley; 3 is one
+    allowed = np.array([False, True, True, True, True, True])
+    assert [(one.low, one.high) for one in _regions(curve, allowed, 5)] == [(3, 3)]
+    # a valley that is not allowed is not named, and its neighbour does not take its place
+    allowed[3] = False
+    assert _regions(curve, allowed, 5) == ()
+
+
+def test_keeping_everything_stands_beside_the_advice():
+    # one of three is relevant: keeping all three has F1 2*1/(3+1) = .5
+    rows = np.array([[0.9, 0.2, 0.1]] * 4)
+    slates = [SlateScores(f"q{i}", rows[0], rows, np.array([True, False, False])) for i in range(4)]
+    found = advise(slates)
+    assert found.keep_all_f1 == pytest.approx(0.5)
+    assert "F1 of keeping everything: 0.500" in found.to_text()
+    assert "no better than keeping everything" not in found.to_text()
+    backwards = [SlateScores(f"q{i}", rows[0], rows, np.array([False, False, True])) for i in range(4)]
+    assert "no better than keeping everything" in advise(backwards).to_text()

@@ -55,6 +55,7 @@ class Advice:
         regions: where few scores lie, the sparsest first.
         bandwidth: how near to the cut counts as near.
         revision: scorer revision and surface that the threshold belongs to.
+        keep_all_f1: F1 of keeping everything, what a threshold has to beat.
     """
 
     threshold: float | None
@@ -65,6 +66,7 @@ class Advice:
     regions: tuple[Region, ...]
     bandwidth: float
     revision: str
+    keep_all_f1: float = float("nan")
 
     @property
     def index(self) -> int | None:
@@ -85,6 +87,9 @@ class Advice:
         out.append(
             f"F1, picked on one half of the slates and read on the other: {_n(self.held_out_f1)}"
         )
+        out.append(f"F1 of keeping everything: {_n(self.keep_all_f1)}")
+        if self.held_out_f1 <= self.keep_all_f1:
+            out.append("held out, the advised threshold is no better than keeping everything")
         out.extend(["", "  threshold     F1  overlap  w/o empty  retained  density"])
         out.extend(self._line(index) for index in self._shown(lines))
         out.append(f"density: share of scores within {self.bandwidth:.3g} of the cut")

@@ -114,6 +114,7 @@ def advise(
         regions=_regions(curve, allowed, regions),
         bandwidth=bandwidth,
         revision=revision,
+        keep_all_f1=_keep_all(slates),
     )
 
 
@@ -181,6 +182,11 @@ def _f1(one: SlateScores, thresholds: FloatArray) -> FloatArray:
     return set_f1_at(one.canonical, one.relevance, thresholds)
 
 
+def _keep_all(slates: Sequence[SlateScores]) -> float:
+    """Return the mean F1 of keeping every scored candidate; NaN without grades."""
+    return float(_mean(np.stack([_f1(one, np.array([-np.inf])) for one in slates]))[0])
+
+
 def _useful(slates: Sequence[SlateScores], curve: TradeOff, most: float) -> BoolArray:
     """Return where canonical and random rows keep something, and not (nearly) everything."""
     pooled = np.concatenate([one.canonical for one in slates])
@@ -218,19 +224,20 @@ def _held_out(f1: FloatArray, folds: IntArray, pick: Callable[[BoolArray], int |
 
 
 def _regions(curve: TradeOff, allowed: BoolArray, most: int) -> tuple[Region, ...]:
-    """Return the local minima of the density, the sparsest first, one per valley."""
-    where = np.flatnonzero(allowed)
-    if not where.size:
+    """Return the allowed local minima of the density, the sparsest first, one per valley."""
+    values = curve.density
+    if not allowed.any():
         return ()
-    values = curve.density[where]
     change = np.flatnonzero(np.diff(values) != 0) + 1
     valleys = []
     for flat in np.split(np.arange(len(values)), change):
-        before = values[flat[0] - 1] if flat[0] > 0 else np.inf
-        after = values[flat[-1] + 1] if flat[-1] + 1 < len(values) else np.inf
-        if values[flat[0]] < before and values[flat[0]] < after:
-            span = curve.threshold[where[flat]]
-            valleys.append(Region(float(span[0]), float(span[-1]), float(values[flat[0]])))
+        first, last = int(flat[0]), int(flat[-1])
+        # The ends of the curve lie on the slopes of the distribution, and are no valleys.
+        if first == 0 or last + 1 == len(values) or not allowed[flat].all():
+            continue
+        if values[first] < min(values[first - 1], values[last + 1]):
+            low, high = curve.threshold[first], curve.threshold[last]
+            valleys.append(Region(float(low), float(high), float(values[first])))
     return tuple(sorted(valleys, key=lambda one: (one.density, one.low))[:most])
 
 

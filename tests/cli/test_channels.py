@@ -49,3 +49,13 @@ def test_wrong_channels_are_2_before_scoring(run, slates_file, words, said):
     assert (ended.code, ended.out) == (2, "")
     assert said in ended.err
     assert "scoring" not in ended.err
+
+
+def test_what_can_only_fail_later_is_refused_before_scoring(run, slates_file, tmp_path):
+    for words in (("--measure", "nope"), ("--threshold", "nan")):
+        out = tmp_path / words[1]
+        ended = run(
+            "audit", slates_file(2, 4), "--scorer", "toy", "--channels", "order", "--out", out, *words
+        )
+        assert ended.code == 2
+        assert not out.exists()

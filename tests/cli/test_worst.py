@@ -21,13 +21,13 @@ def test_the_table_shows_the_worst_beside_the_usual(run, slates_file):
 def test_json_and_settings(run, slates_file):
     ended = run(
         "worst", slates_file(3, 8), "--scorer", "toy", "--set", "slot_bias=1.0", "--budget", 60,
-        "--width", 4, "--threshold", 0.2, "--seed", 3, "--limit", 2, "--json",
+        "--width", 4, "--threshold", 0.0, "--seed", 3, "--limit", 2, "--json",
     )  # fmt: skip
     assert ended.code == 0
     record = json.loads(ended.out)
     assert record["settings"]["objective"] == "overlap"
     assert record["settings"]["seed"] == 3
-    assert [one["threshold"] for one in record["slates"]] == [0.2, 0.2]
+    assert [one["threshold"] for one in record["slates"]] == [0.0, 0.0]
     assert all(one["prompts"] <= 60 for one in record["slates"])
     assert record["value"]["mean"] >= record["random_mean"]["mean"]
 
@@ -47,3 +47,10 @@ def test_slates_that_cannot_be_searched_are_7_or_5(run, slates_file, tmp_path):
     assert ended.code == 7
     assert "1 slate could not be searched" in ended.err
     assert run("worst", tmp_path / "one.jsonl", "--scorer", "toy", "--objective", "kendall").code == 5
+
+
+def test_a_threshold_that_tells_nothing_apart_is_refused_before_the_search(run, slates_file):
+    for threshold in ("nan", "99"):
+        ended = run("worst", slates_file(2, 4), "--scorer", "toy", "--threshold", threshold)
+        assert ended.code == 2
+        assert "outside the observed scores" in ended.err

@@ -187,7 +187,7 @@ ONE = slates()[0]
         (TOY, "demo", {}, "got str"),
         (TOY, [ONE], {"measures": ["Vibes"]}, r"Vibes.*tauPSI"),
         (TOY, [ONE], {"measures": "tauPSI"}, "must be a list of names"),
-        (TOY, [ONE], {"threshold": "high"}, "must be a number"),
+        (TOY, [ONE], {"threshold": "high"}, "must be a finite number"),
     ],
 )
 def test_what_could_only_fail_after_scoring_is_refused_before(tmp_path, scorer, given, settings, says):

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from evenhand.report.clean import markdown_cell, one_line
 from evenhand.report.digits import NONE, count, number
-from evenhand.report.result import Result
+from evenhand.report.result import Result, require_askable
 from evenhand.study.channels import COLUMNS, FURTHER, ChannelRow, ChannelStudy, study_channels
 from evenhand.study.counted import counted
 from evenhand.types import Estimate, Scorer, Slate
@@ -224,6 +224,7 @@ def audit_channels(
             has been scored then.
         NothingMeasuredError: no channel gives any defined value.
     """
+    require_askable(scorer, slates, threshold, measures)
     settings |= {"threshold": threshold, "measures": measures}
     kept = None if measures is None else tuple(measures)
     if out is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import tempfile
@@ -219,7 +220,7 @@ def audit(
         ResumeError: `out` holds another run.
         ScorerError: the scorer failed.
     """
-    _require_askable(scorer, slates, threshold, measures)
+    require_askable(scorer, slates, threshold, measures)
     drawn = make_design(
         design,
         rows=rows,
@@ -247,7 +248,7 @@ def audit(
     return result
 
 
-def _require_askable(
+def require_askable(
     scorer: object, slates: object, threshold: object, measures: Sequence[str] | None
 ) -> None:
     """Refuse before scoring what could only fail after it."""
@@ -262,8 +263,10 @@ def _require_askable(
             f"an iterable of Slate is needed, got {type(slates).__name__}; put one slate in a list, "
             "read a file with evenhand.read_slates(path)"
         )
-    if threshold is not None and (isinstance(threshold, bool) or not isinstance(threshold, Real)):
-        raise UsageError(f"threshold must be a number or None, got {threshold!r}")
+    if threshold is not None and (
+        isinstance(threshold, bool) or not isinstance(threshold, Real) or not math.isfinite(threshold)
+    ):
+        raise UsageError(f"threshold must be a finite number or None, got {threshold!r}")
     if isinstance(measures, str) or not isinstance(measures, (Sequence, type(None))):
         raise UsageError(f"measures must be a list of names, got {measures!r}")
     choose(measures, 1)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.decide.threshold import cross_fit, relevant
+from evenhand.decide.threshold import check_threshold, cross_fit, relevant
 from evenhand.errors import NothingMeasuredError, UsageError
 from evenhand.measure.stats import estimate
 from evenhand.present.orders import canonical
@@ -99,6 +99,8 @@ def worst_order(
         scorer, [slate], width=width, rule=rule, surface=surface, channels=frozenset({"order"})
     )
     (first,) = ask(scorer, [Shown(slate, shape.present(canonical(len(slate))))])
+    if threshold is not None and not math.isfinite(threshold):
+        raise UsageError(f"threshold must be a finite number, got {threshold!r}")
     cut = math.nan if threshold is None else threshold
     return search(scorer, slate, shape, first, Wanted(objective, cut, candidate, budget, seed))
 
@@ -173,8 +175,10 @@ def _gathered(
 def _thresholds(
     objective: str, threshold: float | None, slates: Sequence[Slate], firsts: Sequence[Scored]
 ) -> Sequence[float]:
-    if threshold is not None or objective != "overlap":
-        return [math.nan if threshold is None else threshold] * len(slates)
     scores, relevance = [one.scores for one in firsts], [relevant(slate) for slate in slates]
+    if threshold is not None:
+        return [check_threshold(threshold, scores)] * len(slates)
+    if objective != "overlap":
+        return [math.nan] * len(slates)
     fit = cross_fit([slate.id for slate in slates], scores, relevance)
     return [float(cut) for cut in fit.thresholds]

@@ -321,3 +321,21 @@ def test_a_real_reader_on_real_questions(tmp_path):
     assert found.fitness.accuracy.n == 2
     lines = pq.read_table(tmp_path / "run" / NAME).to_pylist()
     assert all(one["output"].strip() for one in lines if one["order"] == "gold")
+
+
+def test_missing_readings_are_asked_for_again_by_a_mended_reader(run):
+    folder = run([ROWS])
+    with pytest.raises(ScorerError, match="every one of its readings is missing"):
+        consume(folder, Stub(lambda texts: None), top=2)
+    assert not (folder.path / NAME).exists()
+    mended = Stub(first)
+    assert consume(folder, mended, top=2).counts["missing"] == 0
+    assert mended.inputs
+    partly = Stub(lambda texts: None if texts and texts[0] == "a" else first(texts), revision="2")
+    assert consume(folder, partly, top=2).counts["missing"] > 0
+    again = Stub(first, revision="2")
+    assert consume(folder, again, top=2).counts["missing"] == 0
+    assert again.inputs
+    settled = Stub(first, revision="2")
+    consume(folder, settled, top=2)
+    assert settled.inputs == []

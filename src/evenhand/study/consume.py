@@ -52,7 +52,8 @@ def consume(
     """Let a reader read every row of a run, and return how its outputs depend on the rows.
 
     Writes `reader.parquet` into the run's folder, whole or not at all. A file of the
-    same reader, task, selection and run is used as it stands; any other is replaced.
+    same reader, task, selection and run is used as it stands, unless readings of it
+    are missing: then all are read again. Any other file is replaced.
     Identical inputs are read once. A few inputs are read a second time in other
     batches, to see whether the reader itself is steady.
 
@@ -76,17 +77,22 @@ def consume(
     _check(top, thresholds, chunk)
     check_task(reader.task)
     identity = _identity(folder, reader, top, thresholds, min_grade)
+    options: dict[str, Any] = {"seed": seed, "level": level, "draws": draws}
+    if _belongs(identity_of(folder.path / NAME), identity):
+        found = analyse_readings(folder.path / NAME, identity, **options)
+        if not found.counts["missing"]:
+            return found
     with ExitStack() as stack:
         home = folder.path
         if not os.access(home, os.W_OK):
             home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         path = home / NAME
-        if _belongs(identity_of(folder.path / NAME), identity):
-            path = folder.path / NAME
-        else:
-            _read_all(folder, reader, path, identity, chunk, progress, thresholds)
-        found = analyse_readings(path, identity, seed=seed, level=level, draws=draws)
-    if found.counts["readings"] and found.counts["missing"] == found.counts["readings"]:
+        _read_all(folder, reader, path, identity, chunk, progress, thresholds)
+        found = analyse_readings(path, identity, **options)
+        nothing = found.counts["readings"] and found.counts["missing"] == found.counts["readings"]
+        if nothing:
+            path.unlink()
+    if nothing:
         said = "; ".join(found.reasons) or "no reason given"
         raise ScorerError(
             f"{reader.name}: every one of its readings is missing ({said}). Mend the reader"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenhand.cli import readers
+from evenhand.cli import options, readers
 from evenhand.cli.channels import asked_channels, audit_channels
 from evenhand.cli.common import (
     JSON,
@@ -26,26 +26,17 @@ if TYPE_CHECKING:
 
 
 def audit(
-    slates: Annotated[
-        str,
-        typer.Argument(help="JSONL file of slates, a collection's folder or name, or 'demo'."),
-    ],
+    slates: Annotated[str, options.SLATES],
     scorer: Annotated[
         str,
         typer.Option(help="What to audit: smollm2-135m, hf:MODEL, ql:MODEL, toy:slot_bias=0.3, ..."),
     ],
-    run: Annotated[str | None, typer.Option(help="First-stage run of a collection's folder.")] = None,
-    depth: Annotated[
-        int | None, typer.Option(help="Candidates taken from the top of the run.", metavar="N")
-    ] = None,
-    limit: Annotated[int | None, typer.Option(help="Only the first N slates.", metavar="N")] = None,
+    run: Annotated[str | None, options.RUN] = None,
+    depth: Annotated[int | None, options.DEPTH] = None,
+    limit: Annotated[int | None, options.LIMIT] = None,
     rows: Annotated[int, typer.Option(help="M, random presentations of each slate.")] = 10,
-    width: Annotated[
-        int | None, typer.Option(help="B, most candidates in a prompt. Default: the scorer's own.")
-    ] = None,
-    rule: Annotated[
-        str, typer.Option(help="How windows are cut: contiguous or interleaved.")
-    ] = "contiguous",
+    width: Annotated[int | None, options.WIDTH] = None,
+    rule: Annotated[str, options.RULE] = "contiguous",
     design: Annotated[
         str, typer.Option(help="What varies: reorder, order, companions, ...")
     ] = "reorder",
@@ -57,7 +48,7 @@ def audit(
             metavar="A,B,...",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the random presentations.")] = 0,
+    seed: Annotated[int, options.SEED] = 0,
     visibility: Annotated[
         str | None, typer.Option(help="What sees what: sequential or parallel.")
     ] = None,
@@ -77,13 +68,8 @@ def audit(
         str | None, typer.Option(help="Where the model runs, e.g. cpu or cuda:0.")
     ] = None,
     dtype: Annotated[str | None, typer.Option(help="Number type of the weights, e.g. float32.")] = None,
-    setting: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Any other scorer option; repeat for more.", metavar="NAME=VALUE"),
-    ] = None,
-    threshold: Annotated[
-        float | None, typer.Option(help="Keep candidates at or above it. Default: fitted.")
-    ] = None,
+    setting: Annotated[list[str] | None, options.SETTING] = None,
+    threshold: Annotated[float | None, options.THRESHOLD] = None,
     measure: Annotated[
         list[str] | None, typer.Option(help="A further measure; repeat for more.")
     ] = None,
@@ -107,7 +93,7 @@ def audit(
     from evenhand.report import result
     from evenhand.score import open_scorer
 
-    options = {
+    named = {
         "visibility": visibility,
         "markers": markers,
         "rubric": rubric,
@@ -121,7 +107,7 @@ def audit(
     readers.check_reader(*reading, channels=channels)
     asked = asked_channels(channels, design)
     found = open_slates(slates, run=run, depth=depth, limit=limit)
-    opened = open_scorer(scorer, **_given(options), **parse_settings(setting or []))
+    opened = open_scorer(scorer, **_given(named), **parse_settings(setting or []))
     settings: dict[str, Any] = {"rows": rows, "width": width, "rule": rule, "seed": seed}
     settings |= {"threshold": threshold, "measures": measure or None, "part_size": part_size}
     settings |= _as_declared(slates, opened, width, rubric)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from evenhand.cli import options
 from evenhand.cli.common import JSON, progress, put, put_json, resumable, tell
 from evenhand.study.counted import counted
 
@@ -18,36 +19,25 @@ PARTLY = 7
 
 
 def decompose(
-    slates: Annotated[
-        str, typer.Argument(help="JSONL file of slates, a collection's folder, or 'demo'.")
-    ],
+    slates: Annotated[str, options.SLATES],
     scorer: Annotated[
         str, typer.Option(help="What to decompose: smollm2-135m, hf:MODEL, toy:slot_bias=0.3, ...")
     ],
-    run: Annotated[str | None, typer.Option(help="First-stage run of a collection's folder.")] = None,
-    depth: Annotated[
-        int | None, typer.Option(help="Candidates taken from the top of the run.", metavar="N")
-    ] = None,
-    limit: Annotated[int | None, typer.Option(help="Only the first N slates.", metavar="N")] = None,
+    run: Annotated[str | None, options.RUN] = None,
+    depth: Annotated[int | None, options.DEPTH] = None,
+    limit: Annotated[int | None, options.LIMIT] = None,
     partitions: Annotated[int, typer.Option(help="C, random cuts of a slate into windows.")] = 5,
     orders: Annotated[int, typer.Option(help="R, random orders inside the windows of each.")] = 3,
-    width: Annotated[
-        int | None, typer.Option(help="B, most candidates in a prompt. Default: the scorer's own.")
-    ] = None,
-    rule: Annotated[
-        str, typer.Option(help="How windows are cut: contiguous or interleaved.")
-    ] = "contiguous",
-    seed: Annotated[int, typer.Option(help="Seed of the random presentations.")] = 0,
+    width: Annotated[int | None, options.WIDTH] = None,
+    rule: Annotated[str, options.RULE] = "contiguous",
+    seed: Annotated[int, options.SEED] = 0,
     alone: Annotated[
         bool,
         typer.Option(
             "--alone", help="Read each candidate alone and with stand-ins too: three prompts each."
         ),
     ] = False,
-    setting: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Any scorer option; repeat for more.", metavar="NAME=VALUE"),
-    ] = None,
+    setting: Annotated[list[str] | None, options.SETTING] = None,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Split the movement of scores into companions, order inside the window and noise."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from evenhand.cli import options
 from evenhand.cli.common import JSON, progress, put, put_json, resumable, tell
 from evenhand.study.counted import counted
 
@@ -18,38 +19,25 @@ _LISTED = 10
 
 
 def worst(
-    slates: Annotated[
-        str, typer.Argument(help="JSONL file of slates, a collection's folder, or 'demo'.")
-    ],
+    slates: Annotated[str, options.SLATES],
     scorer: Annotated[
         str, typer.Option(help="What to search: smollm2-135m, hf:MODEL, toy:slot_bias=0.3, ...")
     ],
-    run: Annotated[str | None, typer.Option(help="First-stage run of a collection's folder.")] = None,
-    depth: Annotated[
-        int | None, typer.Option(help="Candidates taken from the top of the run.", metavar="N")
-    ] = None,
-    limit: Annotated[int | None, typer.Option(help="Only the first N slates.", metavar="N")] = None,
+    run: Annotated[str | None, options.RUN] = None,
+    depth: Annotated[int | None, options.DEPTH] = None,
+    limit: Annotated[int | None, options.LIMIT] = None,
     objective: Annotated[
         str, typer.Option(help="What to make large: overlap (lost), kendall, rank_drop or top1.")
     ] = "overlap",
-    threshold: Annotated[
-        float | None, typer.Option(help="Keep candidates at or above it. Default: fitted.")
-    ] = None,
+    threshold: Annotated[float | None, options.THRESHOLD] = None,
     budget: Annotated[
         int | None,
         typer.Option(help="Prompts a slate. Default: all orders up to 6 candidates, else 400."),
     ] = None,
-    width: Annotated[
-        int | None, typer.Option(help="B, most candidates in a prompt. Default: the scorer's own.")
-    ] = None,
-    rule: Annotated[
-        str, typer.Option(help="How windows are cut: contiguous or interleaved.")
-    ] = "contiguous",
-    seed: Annotated[int, typer.Option(help="Seed of the search and the random orders.")] = 0,
-    setting: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Any scorer option; repeat for more.", metavar="NAME=VALUE"),
-    ] = None,
+    width: Annotated[int | None, options.WIDTH] = None,
+    rule: Annotated[str, options.RULE] = "contiguous",
+    seed: Annotated[int, options.SEED] = 0,
+    setting: Annotated[list[str] | None, options.SETTING] = None,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Search each slate for the order that changes its decision most."""

@@ -98,11 +98,11 @@ class Cached:
         asked: list[int] = []
         first: dict[tuple[str, Hashable], int] = {}
         followers: list[tuple[int, int]] = []
-        for place, item in enumerate(shown):
-            if item.kind == "repeat":
+        for place, one in enumerate(shown):
+            if one.kind == "repeat":
                 asked.append(place)
                 continue
-            key = (hashes[id(item.slate)], self._key(item))
+            key = (hashes[id(one.slate)], self._key(one))
             remembered = self._find(*key)
             if remembered is not None:
                 results[place] = _reused(remembered)
@@ -119,8 +119,8 @@ class Cached:
             self._keep(slate, within, _present(results[place]))
         return [_present(scored) for scored in results]
 
-    def _key(self, item: Shown) -> Hashable:
-        shown = item.presentation
+    def _key(self, one: Shown) -> Hashable:
+        shown = one.presentation
         return (shown.surface, shown.omitted) if self.order_free else shown
 
     def _ask(self, shown: list[Shown]) -> list[Scored]:
@@ -153,7 +153,7 @@ class Cached:
 
 def _hashes(shown: Sequence[Shown]) -> dict[int, str]:
     """Return the content hash of each slate by object, which lives as long as the call."""
-    slates = {id(item.slate): item.slate for item in shown}
+    slates = {id(one.slate): one.slate for one in shown}
     return {key: content_hash(slate_to_dict(slate)) for key, slate in slates.items()}
 
 

@@ -1,0 +1,15 @@
+"""The options that verbs which score slates have in common, each declared once."""
+
+from __future__ import annotations
+
+import typer
+
+SLATES = typer.Argument(help="JSONL file of slates, a collection's folder or name, or 'demo'.")
+RUN = typer.Option(help="First-stage run of a collection's folder.")
+DEPTH = typer.Option(help="Candidates taken from the top of the run.", metavar="N")
+LIMIT = typer.Option(help="Only the first N slates.", metavar="N")
+WIDTH = typer.Option(help="B, most candidates in a prompt. Default: the scorer's own.")
+RULE = typer.Option(help="How windows are cut: contiguous or interleaved.")
+SEED = typer.Option(help="Seed of everything that is drawn.")
+THRESHOLD = typer.Option(help="Keep candidates at or above it. Default: fitted.")
+SETTING = typer.Option("--set", help="Any scorer option; repeat for more.", metavar="NAME=VALUE")

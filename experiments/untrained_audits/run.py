@@ -18,9 +18,9 @@ HERE = Path(__file__).parent
 GRADED = ["--scorer", "smollm2-135m", "--dtype", "float32", "--set", "token_budget=98304"]
 READER = ["--reader", "smollm2-135m", "--reader-top", "5", "--reader-task"]
 AUDITS: dict[str, list[str]] = {
-    "seq10": ["trec_dl19", "--limit", "10", *GRADED],
-    "par10": ["trec_dl19", "--limit", "10", *GRADED, "--visibility", "parallel"],
-    "ql10": ["trec_dl19", "--limit", "10", "--scorer", "ql:smollm2-135m", *GRADED[2:]],
+    "dl19": ["trec_dl19", *GRADED],
+    "dl19_parallel": ["trec_dl19", *GRADED, "--visibility", "parallel"],
+    "dl19_likelihood": ["trec_dl19", "--scorer", "ql:smollm2-135m", *GRADED[2:]],
     "dl20": ["trec_dl20", *GRADED],
     "novel": ["noveleval", *GRADED],
     "cran": ["cran", "--depth", "20", "--limit", "60", *GRADED],
@@ -30,6 +30,17 @@ AUDITS: dict[str, list[str]] = {
     "rm": ["rm_bench", "--limit", "60", *GRADED],
     "llmbar": ["llmbar", "--limit", "100", *GRADED],
 }
+CHANNELS = ["noveleval", *GRADED, "--width", "10", "--channels"]
+CHANNELS += ["order,companions,marker,skeleton,rubric,window,membership"]
+CHANNEL_COLUMNS = (
+    "tauPSI",
+    "CanonicalPSI",
+    "Overlap",
+    "Top1Flip",
+    "PairFlip",
+    "ScoreChange",
+    "PoolPSI",
+)
 COLUMNS = (
     ("served", "nDCG@10", "nDCG@10 served"),
     ("shuffled", "nDCG@10", "shuffled"),
@@ -45,6 +56,20 @@ def audit(runs: Path) -> None:
     for name, words in AUDITS.items():
         command = [sys.executable, "-m", "evenhand.cli", "audit", *words, "--rows", "10"]
         subprocess.run([*command, "--out", str(runs / name)], check=True)
+    command = [sys.executable, "-m", "evenhand.cli", "audit", *CHANNELS, "--rows", "10", "--json"]
+    found = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    (runs / "channels.json").write_text(found.stdout)
+
+
+def channel_table(found: dict) -> list[str]:
+    """One line a channel, the noise floor of every one in the last column."""
+    lines = [f"| channel | rows | {' | '.join(CHANNEL_COLUMNS)} | tau-PSI floor |"]
+    lines.append("|---|---|" + "---|" * (len(CHANNEL_COLUMNS) + 1))
+    for name, one in found["channels"].items():
+        cells = [cell(one["values"].get(measure)) for measure in CHANNEL_COLUMNS]
+        floor = cell(one["floor"].get("tauPSI"))
+        lines.append(f"| {name} | {one['rows']:g} | {' | '.join(cells)} | {floor} |")
+    return lines
 
 
 def kept(summary: dict) -> dict:
@@ -89,7 +114,15 @@ def collect(runs: Path) -> None:
     titles = ["run", "collection", "scorer", "slates", *(title for *_, title in COLUMNS), "reader flip"]
     head = (HERE / "README.head.md").read_text()
     table = [f"| {' | '.join(titles)} |", "|" + "---|" * len(titles), *lines]
-    (HERE / "README.md").write_text(head + "\n" + "\n".join(table) + "\n")
+    page = head + "\n" + "\n".join(table) + "\n"
+    if (runs / "channels.json").exists():
+        found = json.loads((runs / "channels.json").read_text())
+        for one in found["channels"].values():
+            one.pop("path", None)
+        (results / "channels.json").write_text(json.dumps(found, indent=1) + "\n")
+        page += "\n" + (HERE / "README.channels.md").read_text() + "\n"
+        page += "\n".join(channel_table(found)) + "\n"
+    (HERE / "README.md").write_text(page)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from importlib import import_module
 
 from evenhand.errors import UsageError
 from evenhand.models.quiet import model_packages
@@ -33,12 +34,28 @@ def _open_likelihood(spec: str, **options: object) -> Scorer:
         return _opened(open_likelihood, spec.removeprefix("ql:"), options)
 
 
+# Scheme -> (module, function) of an opener that is handed what stands after the colon.
+_DOORS: Mapping[str, tuple[str, str]] = {
+    "rerank:": ("evenhand.score.rerank", "open_rerank"),
+    "openai:": ("evenhand.score.chat", "open_chat"),
+    "listwise:": ("evenhand.score.listwise", "open_listwise"),
+    "cross:": ("evenhand.score.cross", "open_cross"),
+}
+
+
+def _open_door(spec: str, **options: object) -> Scorer:
+    scheme, _, rest = spec.partition(":")
+    module, function = _DOORS[f"{scheme}:"]
+    return _opened(getattr(import_module(module), function), rest, options)
+
+
 _OPENERS: Mapping[str, Callable[..., Scorer]] = {
     "toy": _open_toy,
     "smollm2-135m": _open_local,
     "hf:": _open_local,
     "gguf:": _open_local,
     "ql:": _open_likelihood,
+    **dict.fromkeys(_DOORS, _open_door),
 }
 
 _FORMS = (

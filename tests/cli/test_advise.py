@@ -34,3 +34,10 @@ def test_none_is_advised_where_no_sets_agree(run, slates_file, tmp_path):
 
 def test_a_folder_without_a_run_is_refused(run, tmp_path):
     assert run("advise", tmp_path).code == 4
+
+
+def test_a_grade_that_no_candidate_has_is_refused(run, slates_file, tmp_path):
+    audited(run, slates_file(6, 4), tmp_path / "toy", "toy")
+    ended = run("advise", tmp_path / "toy", "--min-grade", 99)
+    assert (ended.code, ended.out) == (2, "")
+    assert "no candidate has a grade of 99 or more, the highest is 3" in " ".join(ended.err.split())

@@ -2,6 +2,9 @@ import json
 
 import pytest
 
+from evenhand.score.toy import Toy
+from evenhand.types import Scored
+
 
 def test_the_table_says_what_was_measured(run, slates_file):
     ended = run("audit", slates_file(), "--scorer", "toy:slot_bias=.5", "--rows", 4)
@@ -142,3 +145,26 @@ def test_help_lists_rubrics_and_markers(run):
     told = run("audit", "--help").out
     for name in (*MARKER_SCHEMES, *(name for name in RUBRICS if "/" not in name)):
         assert name in told
+
+
+def test_a_scorer_that_failed_on_everything_is_6_in_every_study(
+    run, slates_file, tmp_path, monkeypatch
+):
+    def nothing(self, shown):
+        return [Scored.failed(len(one.slate), "out of memory") for one in shown]
+
+    monkeypatch.setattr(Toy, "score", nothing)
+    given = (slates_file(), "--scorer", "toy")
+    kept = tmp_path / "kept"
+    ended = [
+        run("audit", *given, "--out", kept),
+        run("audit", *given, "--channels", "order"),
+        run("decompose", *given, "--width", 3),
+        run("worst", *given),
+        run("report", kept),
+        run("advise", kept),
+        run("compare", kept, kept),
+    ]
+    assert [one.code for one in ended] == [6] * 7
+    for one in ended:
+        assert (one.out, "the first failure: out of memory" in one.err) == ("", True)

@@ -33,7 +33,10 @@ def test_a_page_of_all_channels(run, slates_file, tmp_path):
     html = tmp_path / "r.html"
     ended = run("audit", slates_file(size=5), *WORDS, "--channels", "order,window", "--html", html)
     assert ended.code == 0
-    assert "design window" in html.read_text("utf-8")
+    page = html.read_text("utf-8")
+    assert "Which kind of scorer this is" in page
+    assert 'id="plot-channels-tau"' in page
+    assert "<h2><bdi>window</bdi></h2>" in page
 
 
 @pytest.mark.parametrize(

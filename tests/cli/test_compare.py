@@ -77,7 +77,7 @@ def test_all_pairs_and_markdown(run, audited, tmp_path):
     )
     assert ended.code == 0
     assert page.read_text(encoding="utf-8").count("\n## ") == 3
-    assert "Holm over 3 comparisons" in ended.out
+    assert "corrected over 3 comparisons" in ended.out
 
 
 def test_other_settings_are_2_and_nothing_is_printed(run, audited):
@@ -144,7 +144,9 @@ def test_missing_scores_are_7_and_no_p_value(run, tmp_path):
     allowed = run("compare", one, two, "--measure", "tauPSI", "--max-missing", 0.2, "--json")
     assert allowed.code == 7
     (row,) = json.loads(allowed.out)["comparisons"]
-    assert (row["p"], row["missing"]) == (1.0, 1)
+    assert (row["p"], row["p_holm"], row["verdict"], row["missing"]) == (None, None, "withheld", 1)
+    assert (row["low"], row["high"]) == (0.0, 0.0)
+    assert "no p-value, 1 of 8 pairs lack a value; means" in json.loads(allowed.out)["notes"][-1]
 
 
 def test_too_few_slates_are_8(run, audited):

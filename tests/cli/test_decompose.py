@@ -58,3 +58,41 @@ def test_nothing_that_moves_shows_as_no_share(run, slates_file):
 def test_wrong_use_is_2(run, slates_file):
     assert run("decompose", slates_file(), "--scorer", TOY, "--partitions", 1).code == 2
     assert run("decompose", slates_file(), "--scorer", TOY, "--depth", 3).code == 2
+
+
+def test_alone_with_too_few_slates_is_told_before_anything_is_scored(run, slates_file):
+    ended = run("decompose", slates_file(1, 4), "--scorer", TOY, "--alone")
+    assert (ended.code, ended.out) == (2, "")
+    assert "need more slates" in " ".join(ended.err.split())
+    assert "scoring" not in ended.err
+
+
+def test_a_folder_keeps_the_answers_also_for_what_is_added_later(run, tmp_path):
+    out = tmp_path / "d"
+    words = ("decompose", "demo", "--scorer", TOY, "--width", 3, "--limit", 3, "--out", out)
+    assert run(*words).code == 0
+    lines = (out / "answers.jsonl").read_bytes()
+    assert json.loads((out / "result.json").read_text("ascii"))["width"] is None
+    assert run(*words).code == 0
+    assert (out / "answers.jsonl").read_bytes() == lines
+    assert run(*words, "--alone").code == 0
+    # What had been answered stands as it was; only the reading alone is new.
+    assert (out / "answers.jsonl").read_bytes().startswith(lines)
+    found = json.loads((out / "result.json").read_text("ascii"))
+    assert found["width"]["settings"]["surface_texts"]
+    assert found["decomposition"]["settings"]["surface_texts"]
+    assert run(*words, "--orders", 2).code == 4
+
+
+def test_the_residual_left_of_a_reference_is_told(run, slates_file, tmp_path):
+    given = (slates_file(), "--width", 3, "--scorer")
+    assert run("decompose", *given, "toy:noise=0.2", "--out", tmp_path / "base").code == 0
+    against = ("--reference", tmp_path / "base")
+    ended = run("decompose", *given, "toy:noise=0.1", *against)
+    assert ended.code == 0
+    # Half the noise: a quarter of the variance.
+    assert "residual variance over that of toy:noise=0.2: 0.250 (nested" in ended.out
+    found = json.loads(run("decompose", *given, "toy:noise=0.1", *against, "--json").out)["reference"]
+    assert found["residual_share"] == pytest.approx(0.25)
+    refused = run("decompose", *given, "toy:noise=0.1", *against, "--seed", 1)
+    assert (refused.code, "seed: 0 there, 1 here" in refused.err) == (2, True)

@@ -59,6 +59,9 @@ def test_report_reads_a_finished_run(run, slates_file, tmp_path, endpoint):
     assert "answer, reads what is retained" in run("report", folder).out
 
 
+ADDRESS = ("--reader-set", "base_url=http://127.0.0.1:9/v1")
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -68,6 +71,24 @@ def test_report_reads_a_finished_run(run, slates_file, tmp_path, endpoint):
         (("--reader", "openai:m", "--reader-task", "summary"), "unknown reader task"),
         (("--reader", "nonsense"), "unknown model 'nonsense'"),
         (("--reader", "openai:m", "--channels", "order"), "--reader and --channels"),
+        (("--reader", "openai:", *ADDRESS), "an endpoint reader needs a model"),
+        (("--reader", "openai:m", *ADDRESS, "--reader-set", "foo"), "--reader-set takes NAME=VALUE"),
+        (
+            ("--reader", "openai:m", *ADDRESS, "--reader-set", "base_url=x"),
+            "--reader-set names 'base_url' twice",
+        ),
+        (("--reader", "openai:m", *ADDRESS, "--reader-set", "foo=1"), "unknown options ['foo']"),
+        (("--reader", "openai:m", "--reader-set", "base_url=nowhere"), "needs an address"),
+        (("--reader", "openai:m", "--reader-set", "base_url=3"), "an option is of the wrong kind"),
+        (
+            ("--reader", "openai:m", *ADDRESS, "--reader-set", "concurrency=many"),
+            "concurrency",
+        ),
+        (("--reader", "smollm2-135m", "--reader-set", "foo=1"), "unknown options ['foo']"),
+        (("--reader", "smollm2-135m", "--reader-set", "max_tokens=2.5"), "max_tokens must be at least"),
+        (("--reader", "smollm2-135m", "--reader-set", "verdict=most"), "unknown verdict 'most'"),
+        (("--reader", "smollm2-135m", "--reader-set", "device=3"), "device must be a text, got 3"),
+        (("--reader", "smollm2-135m", "--reader-set", "revision=main"), "only a hub id has revisions"),
     ],
 )
 def test_wrong_options_are_told_before_anything_is_scored(run, slates_file, tmp_path, given, said):
@@ -76,3 +97,57 @@ def test_wrong_options_are_told_before_anything_is_scored(run, slates_file, tmp_
     assert (ended.code, ended.out) == (2, "")
     assert said in " ".join(ended.err.split())
     assert not folder.exists()
+
+
+def test_a_reader_that_is_not_there_is_told_before_anything_is_scored(run, slates_file, tmp_path):
+    words = ("audit", slates_file(), "--scorer", "toy", "--out", tmp_path / "run", "--reader")
+    ended = run(*words, "hf:/nowhere")
+    assert (ended.code, ended.out) == (4, "")
+    assert "/nowhere: no such folder" in ended.err
+    ended = run(*words, f"gguf:{tmp_path / 'none.gguf'}")
+    assert (ended.code, ended.out) == (4, "")
+    # A folder that holds no model is known only when it is loaded; that comes before scoring too.
+    (tmp_path / "empty").mkdir()
+    ended = run(*words, f"hf:{tmp_path / 'empty'}")
+    assert (ended.code, ended.out) == (4, "")
+    assert "scoring" not in ended.err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_stopped_reading_goes_on_where_it_was(run, slates_file, tmp_path, endpoint, monkeypatch):
+    from evenhand.decide.endpoint import EndpointReader
+
+    folder, asked, stop = tmp_path / "run", [], []
+    read = EndpointReader.read
+
+    def stopping(self, evidence):
+        if stop and len(asked) >= stop[0]:
+            raise KeyboardInterrupt
+        asked.append({one.query for one in evidence})
+        return read(self, evidence)
+
+    monkeypatch.setattr(EndpointReader, "read", stopping)
+    words = ("audit", slates_file(10), "--scorer", "toy", "--rows", 2, "--out", folder)
+    # Parts are of 4 slates; the first is read with a second look at some, so in two calls.
+    stop.append(2)
+    ended = run(*words, "--reader", "openai:m", "--reader-set", f"base_url={endpoint}")
+    assert ended.code == 130
+    assert "run the same command again to go on" in ended.err
+    stop.clear()
+    asked.clear()
+    ended = run(*words, "--reader", "openai:m", "--reader-set", f"base_url={endpoint}")
+    assert ended.code == 0, ended.err
+    assert sorted(set().union(*asked)) == [f"query {i}" for i in range(4, 10)]
+    assert "reader openai:m: 4 of 10 slates" in ended.err
+
+
+def test_a_stopped_reading_of_a_run_that_is_not_kept_says_so(run, slates_file, endpoint, monkeypatch):
+    from evenhand.decide.endpoint import EndpointReader
+
+    def stopping(self, evidence):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(EndpointReader, "read", stopping)
+    ended = run("audit", slates_file(), "--scorer", "toy", "--rows", 2, *words(endpoint))
+    assert ended.code == 130
+    assert "nothing was kept" in ended.err

@@ -29,3 +29,14 @@ def test_another_threshold_can_be_tried_without_scoring(run, slates_file, tmp_pa
     ended = run("report", folder, "--threshold", 0.2, "--json")
     assert json.loads(ended.out)["results"][0]["threshold"]["rule"] == "fixed"
     assert run("report", folder, "--threshold", 50).code == 2
+
+
+def test_runs_of_one_scorer_are_named_by_their_folders(run, slates_file, tmp_path):
+    one = audited(run, slates_file, tmp_path / "first", "toy")
+    two = audited(run, slates_file, tmp_path / "second", "toy")
+    markdown = tmp_path / "r.md"
+    ended = run("report", one, two, "--markdown", markdown)
+    assert ended.code == 0
+    for page in (ended.out, markdown.read_text("utf-8")):
+        assert "toy, first" in page
+        assert "toy, second" in page

@@ -50,7 +50,21 @@ def test_slates_that_cannot_be_searched_are_7_or_5(run, slates_file, tmp_path):
 
 
 def test_a_threshold_that_tells_nothing_apart_is_refused_before_the_search(run, slates_file):
-    for threshold in ("nan", "99"):
+    for threshold, said in (("nan", "must be a finite number"), ("99", "outside the observed scores")):
         ended = run("worst", slates_file(2, 4), "--scorer", "toy", "--threshold", threshold)
         assert ended.code == 2
-        assert "outside the observed scores" in ended.err
+        assert said in ended.err
+
+
+def test_a_folder_keeps_the_answers_and_refuses_another_study(run, slates_file, tmp_path):
+    words = ("worst", slates_file(2, 4), "--scorer", "toy:slot_bias=1.0", "--out", tmp_path / "w")
+    first = run(*words, "--json")
+    assert first.code == 0
+    assert "records:" in first.err
+    kept = json.loads((tmp_path / "w" / "result.json").read_text("ascii"))
+    assert kept["settings"]["surface_texts"]
+    again = run(*words, "--json")
+    assert (again.code, again.out) == (0, first.out)
+    other = run(*words, "--seed", 1)
+    assert other.code == 4
+    assert "settings.seed: 0 in the folder, 1 now" in other.err

@@ -4,17 +4,26 @@ A scorer joins the suite by one line in SCORERS; one that can fail on a slate al
 by one line in FAILING.
 """
 
+import atexit
+import functools
 import itertools
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
+from evenhand.score import open_scorer
 from evenhand.score.cache import Cached
 from evenhand.score.function import scorer
+from evenhand.score.listwise import ListwiseOptions, ListwiseScorer
 from evenhand.score.toy import Toy
+from evenhand.score.wrapped import pairwise
+from evenhand.score.writers import FunctionWriter
 from evenhand.types import Candidate, Presentation, Scorer, Shown, Slate, slate_to_dict
+from openai_server import judge
+from servers import Service, rerank
 
 CHANNELS = {"order", "companions", "window", "marker", "skeleton", "rubric", "membership"}
 SCALES = {"unit", "log_likelihood", "raw"}
@@ -40,6 +49,101 @@ def missing_one(query, texts):
     return [float("nan"), *map(len, texts[1:])]
 
 
+@functools.cache
+def rerank_url(fault=None):
+    """A rerank service of this process, as long as it lives."""
+    service = Service(rerank("cohere", change=fault))
+    atexit.register(service.close)
+    return f"rerank:{service.url}/v2/rerank"
+
+
+@functools.cache
+def openai_url(hide=()):
+    """An OpenAI-compatible service of this process, as long as it lives."""
+    service = Service(judge(hide=hide))
+    atexit.register(service.close)
+    return f"{service.url}/v1"
+
+
+def all_but_one(results):
+    return results[1:]
+
+
+def ranks_by_words(messages):
+    """What a model writes that ranks by `by_words`, the first of equal texts first."""
+    user = messages[-1]["content"]
+    lines = dict(re.findall(r"^\[(\d+)\](.*)$", user, re.MULTILINE))
+    scores = by_words("where do red apples grow", list(lines.values()))
+    best = sorted(zip(lines, scores, strict=True), key=lambda one: -one[1])
+    return " > ".join(f"[{mark}]" for mark, _ in best)
+
+
+def names_one(messages):
+    return "[1] > [99]"
+
+
+def listwise(f, **options):
+    return ListwiseScorer(FunctionWriter(f), ListwiseOptions(**options))
+
+
+@functools.cache
+def chat_url():
+    """A chat service of this process that writes rankings."""
+
+    def answer(asked):
+        content = ranks_by_words(asked.body["messages"])
+        return {"choices": [{"message": {"content": content}}], "usage": {"total_tokens": 50}}
+
+    service = Service(answer)
+    atexit.register(service.close)
+    return f"{service.url}/v1"
+
+
+def prefers_longer(query, a, b):
+    return 0.5 if len(a) == len(b) else len(a) > len(b)
+
+
+def no_preference(query, a, b):
+    return None
+
+
+class Encoder:
+    """With the methods of a cross-encoder object."""
+
+    def predict(self, pairs):
+        return np.array([len(set(query.split()) & set(text.split())) for query, text in pairs])
+
+    def rank(self, query, documents):
+        raise AssertionError("predict is enough")
+
+
+@functools.cache
+def tiny_cross():
+    """A random cross-encoder over whole words."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    from evenhand.models.load import Loaded
+
+    torch.set_num_threads(1)
+    words = {word for text in TEXTS for word in re.findall(r"\w+|[^\w\s]", text.lower())}
+    vocab = {word: i for i, word in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *sorted(words)])}
+    config = transformers.BertConfig(
+        vocab_size=len(vocab), hidden_size=16, intermediate_size=32, num_hidden_layers=1,
+        num_attention_heads=2, num_labels=1, initializer_range=0.5,
+    )  # fmt: skip
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = transformers.BertForSequenceClassification(config).eval()
+    return Loaded(model, transformers.BertTokenizer(vocab=vocab), "tiny", "1", model.device, "float32")
+
+
+def cross():
+    loaded = tiny_cross()
+    from evenhand.score.cross import CrossScorer
+
+    return CrossScorer(loaded)
+
+
 @dataclass(frozen=True)
 class Entry:
     """How to make a scorer, and how far its equal scores may differ (float error)."""
@@ -59,6 +163,19 @@ SCORERS = {
     "function by words": Entry(lambda: scorer(by_words, order_free=True)),
     "function by place": Entry(lambda: scorer(by_place, scale="unit")),
     "function async": Entry(lambda: scorer(by_companions, scale="unit", max_window=4)),
+    "rerank service": Entry(lambda: open_scorer(rerank_url())),
+    "listwise": Entry(lambda: listwise(ranks_by_words)),
+    "listwise in small windows": Entry(lambda: listwise(ranks_by_words, size=2, step=1)),
+    "listwise service": Entry(
+        lambda: open_scorer("listwise:openai:m", base_url=chat_url(), size=3, step=1)
+    ),
+    "listwise repaired": Entry(lambda: listwise(ranks_by_words, repair="end")),
+    "pairs": Entry(lambda: pairwise(prefers_longer)),
+    "cross-encoder": Entry(cross, tolerance=1e-5),
+    "cross-encoder object": Entry(lambda: scorer(Encoder(), order_free=True)),
+    "cached listwise": Entry(lambda: Cached(listwise(ranks_by_words))),
+    "openai next": Entry(lambda: open_scorer("openai:m", base_url=openai_url())),
+    "openai written": Entry(lambda: open_scorer("openai:m", base_url=openai_url(), mode="written")),
     "cached toy": Entry(lambda: Cached(Toy())),
     "cached function": Entry(lambda: Cached(scorer(by_place))),
 }
@@ -66,6 +183,12 @@ SCORERS = {
 FAILING = {
     "function raises": lambda: scorer(broken),
     "function returns NaN": lambda: scorer(missing_one),
+    "rerank service drops a result": lambda: open_scorer(rerank_url(all_but_one)),
+    "listwise names one": lambda: listwise(names_one),
+    "pairs without preference": lambda: pairwise(no_preference),
+    "openai grades out of reach": lambda: open_scorer(
+        "openai:m", base_url=openai_url(("3",)), max_missing=1
+    ),
     "cached": lambda: Cached(scorer(broken)),
 }
 

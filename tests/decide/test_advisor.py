@@ -64,7 +64,7 @@ def test_agrees_with_the_f1_fit_and_the_measures():
     fitted = fit_f1([one.canonical for one in slates], [one.relevance for one in slates])
     assert found.threshold == pytest.approx(fitted)
     at = found.index
-    kept = [decision.kept(one.random, found.threshold) for one in slates]
+    kept = [decision.retained_sets(one.random, found.threshold) for one in slates]
     assert found.curve.overlap[at] == pytest.approx(np.mean([decision.overlap(one) for one in kept]))
     assert found.curve.overlap_without_empty[at] == pytest.approx(
         np.nanmean([decision.overlap_without_empty(one) for one in kept])
@@ -123,7 +123,7 @@ def test_text_shows_the_pick_and_the_curve():
 
 @pytest.mark.parametrize("wrong", [{"floor": 1.1}, {"most": 1.0}, {"most": 0.0}, {"points": 0}])
 def test_wrong_settings(wrong):
-    with pytest.raises(UsageError, match="floor"):
+    with pytest.raises(UsageError, match=f"{next(iter(wrong))} must"):
         advise([a_slate()], **wrong)
 
 
@@ -147,3 +147,39 @@ def test_keeping_everything_stands_beside_the_advice():
     assert "no better than keeping everything" not in found.to_text()
     backwards = [SlateScores(f"q{i}", rows[0], rows, np.array([False, False, True])) for i in range(4)]
     assert "no better than keeping everything" in advise(backwards).to_text()
+
+
+def test_no_relevant_candidate_is_no_advice():
+    # With nothing relevant every threshold has F1 0: the sparsest would be advised on nothing.
+    with pytest.raises(UsageError, match="no candidate of the 2 slates with grades is relevant"):
+        advise([a_slate("a", relevance=(0, 0, 0, 0)), a_slate("b", relevance=(0, 0, 0, 0))])
+    # One relevant candidate of one slate, or no grades at all, is another matter.
+    assert advise([a_slate("a", relevance=(0, 0, 0, 0)), a_slate("b")]).curve.f1.max() > 0
+    assert np.isnan(advise([a_slate(relevance=None)]).curve.f1).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: advise(None), "slates must be a list of SlateScores"),
+        (lambda: advise([1]), "slates must hold SlateScores, got 1"),
+        (lambda: advise([a_slate()], floor="x"), "floor must be a finite number, got 'x'"),
+        (lambda: advise([a_slate()], floor=float("nan")), "floor must be a finite number, got nan"),
+        (lambda: advise([a_slate()], most=None), "most must lie between 0 and 1, got None"),
+        (lambda: advise([a_slate()], points=2.5), "points must be at least 1, a whole number, got 2.5"),
+        (lambda: advise([a_slate()], regions="x"), "regions must be at least 0"),
+        (lambda: advise([a_slate()], seed=None), "seed must be a whole number"),
+        (lambda: a_slate(canonical=("a", "b")), "canonical scores must be numbers"),
+        (lambda: a_slate(relevance=(1, 0)), r"relevance of shape \(2,\)"),
+        (lambda: advise([a_slate()]).to_text(lines=1.5), "lines must be at least 1"),
+        (lambda: cuts([np.array([1.0, 2.0])], None), "points must be at least 1"),
+    ],
+)
+def test_wrong_kinds_are_refused_by_name(call, said):
+    with pytest.raises(UsageError, match=said):
+        call()
+
+
+def test_no_slate_is_nothing_measured():
+    with pytest.raises(NothingMeasuredError, match="no slate"):
+        advise([])

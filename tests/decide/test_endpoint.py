@@ -1,4 +1,5 @@
 import json
+import math
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -44,6 +45,8 @@ class Server:
             user = body["messages"][1]["content"]
             tries = sum(other["messages"][1]["content"] == user for _, other in self.bodies)
         status, headers, answer = self.behaviour(user, tries)
+        if callable(answer):  # of the whole request
+            status, answer = answer(body)
         with self.lock:
             self.active -= 1
         data = answer if isinstance(answer, bytes) else json.dumps(completion(answer)).encode()
@@ -124,9 +127,9 @@ def test_faults_are_tried_again_and_what_stays_away_is_missing(serve):
     server = serve(faulty)
     found = a_reader(server, retries=2).read(ASKED)
     assert [one.output for one in found] == [None if i in (5, 8) else f"answer {i}" for i in range(12)]
-    assert found[5].failure == "the endpoint answered 500, 3 tries"
+    assert found[5].failure == "the service answered 500: broken, 3 tries"
     # a request that is wrong stays wrong: asked once
-    assert found[8].failure == "the endpoint answered 400"
+    assert found[8].failure == "the service answered 400: too long"
     assert sum("number 8\n" in body["messages"][1]["content"] for _, body in server.bodies) == 1
     assert sum("number 5\n" in body["messages"][1]["content"] for _, body in server.bodies) == 3
 
@@ -134,7 +137,7 @@ def test_faults_are_tried_again_and_what_stays_away_is_missing(serve):
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (b"<html>", "no chat completion"),
+        (b"<html>", "no JSON"),
         (b"{}", "no chat completion"),
         (b'{"choices": []}', "no chat completion"),
         (b'{"choices": [{"message": {"content": null}}]}', "no text"),
@@ -146,7 +149,7 @@ def test_what_is_no_answer_is_missing(serve, answer, said):
     assert said in found.failure
 
 
-def test_timeouts_and_dead_hosts_are_missing(serve):
+def test_a_late_answer_is_missing_and_a_dead_host_an_error(serve):
     def sleepy(user, tries):
         time.sleep(0.3)
         return 200, {}, "late"
@@ -155,8 +158,8 @@ def test_timeouts_and_dead_hosts_are_missing(serve):
     [late] = a_reader(server, timeout=0.05, retries=1).read(ASKED[:1])
     assert late.failure == "no answer: ReadTimeout, 2 tries"
     dead = EndpointReader("m", "answer", EndpointOptions("http://127.0.0.1:9", retries=0))
-    [found] = dead.read(ASKED[:1])
-    assert found.failure == "no answer: ConnectError, 1 tries"
+    with pytest.raises(ScorerError, match="nothing answers at"):
+        dead.read(ASKED[:1])
 
 
 @pytest.mark.parametrize("status", [401, 404])
@@ -176,6 +179,49 @@ def test_verdicts_name_one_label(serve):
     found = a_reader(serve(label), "verdict").read([Evidence(f"c{i}") for i in range(4)])
     assert [one.output for one in found] == ["REFUTES", "NOT_ENOUGH_INFO", None, None]
     assert "no label" in found[3].failure
+
+
+def with_likely(text, **likely):
+    """A completion whose first token is one of some, by probability."""
+    top = [{"token": token, "logprob": math.log(p)} for token, p in likely.items()]
+    body = completion(text)
+    body["choices"][0]["logprobs"] = {"content": [{"top_logprobs": top}]}
+    return json.dumps(body).encode()
+
+
+def test_verdicts_compare_the_likelihood_of_labels_where_the_endpoint_tells_it(serve):
+    # "S" and " supports" together, .5, are more than "REF", .4, which the text goes on with.
+    told = with_likely("REFUTES", **{"REF": 0.4, "S": 0.3, " supports": 0.2, "The": 0.1})
+    server = serve(lambda user, tries: (200, {}, told))
+    assert a_reader(server, "verdict").read([Evidence("c")])[0].output == "SUPPORTS"
+    body = server.bodies[0][1]
+    assert (body["logprobs"], body["top_logprobs"], body["max_tokens"]) == (True, 20, 64)
+    by_text = a_reader(server, "verdict", verdict="text")
+    assert by_text.read([Evidence("c")])[0].output == "REFUTES"
+    assert "logprobs" not in server.bodies[-1][1]
+    assert by_text.revision != a_reader(server, "verdict").revision
+    # No label begins with what is likely, so the text says it.
+    other = serve(lambda user, tries: (200, {}, with_likely("Well, it REFUTES it", Well=0.9)))
+    assert a_reader(other, "verdict").read([Evidence("c")])[0].output == "REFUTES"
+    with pytest.raises(UsageError, match="unknown verdict 'mean'; known are"):
+        a_reader(server, "verdict", verdict="mean")
+
+
+@pytest.mark.parametrize("status", [400, 422])
+def test_an_endpoint_that_refuses_log_probabilities_is_asked_without(serve, status):
+    def answer(body):
+        return (status, b"unknown field") if "logprobs" in body else (200, "SUPPORTS")
+
+    server = serve(lambda user, tries: (200, {}, answer))
+    found = a_reader(server, "verdict").read([Evidence("c1"), Evidence("c2")])
+    assert [one.output for one in found] == ["SUPPORTS", "SUPPORTS"]
+    assert len(server.bodies) == 4
+
+
+def test_answers_ask_for_no_log_probabilities(serve):
+    server = serve(lambda user, tries: (200, {}, "x"))
+    a_reader(server).read(ASKED[:1])
+    assert "logprobs" not in server.bodies[0][1]
 
 
 def test_the_key_is_sent_and_stands_nowhere(serve, monkeypatch):

@@ -3,6 +3,7 @@ import math
 import pytest
 
 from evenhand.decide.fitness import Judged, fitness, gold_columns
+from evenhand.errors import UsageError
 from evenhand.types import Candidate, Slate
 
 NAN = float("nan")
@@ -86,3 +87,17 @@ def test_missing_readings_and_no_gold():
     assert "nothing tells" in found.reason
     both = fitness("verdict", [lost, *verdicts(("REFUTES", "REFUTES", "SUPPORTS"))])
     assert both.gold == {"REFUTES": 1}
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: fitness("summary", []), "unknown reader task 'summary'"),
+        (lambda: fitness("answer", None), "judged must be a list of Judged"),
+        (lambda: fitness("answer", [1]), "judged must hold Judged, got 1"),
+        (lambda: fitness("answer", [], draws=0.5), "draws must be at least 1"),
+    ],
+)
+def test_wrong_kinds_are_refused_by_name(call, said):
+    with pytest.raises(UsageError, match=said):
+        call()

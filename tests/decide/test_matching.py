@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evenhand.decide.matching import kept_share, match_reference, match_share
+from evenhand.decide.matching import match_reference, match_share, share_retained
 from evenhand.errors import NothingMeasuredError, UsageError
 
 
@@ -28,14 +28,14 @@ def test_exact_where_there_are_no_ties():
     for kept in range(1, 71):
         found = match_share(rows, kept / 70)
         assert found.exact
-        assert kept_share(rows, found.threshold) == pytest.approx(kept / 70)
+        assert share_retained(rows, found.threshold) == pytest.approx(kept / 70)
         # independent: the share of scores at or above it, by percentile
         below = stats.percentileofscore(np.concatenate(rows), found.threshold, kind="strict")
         assert 1 - below / 100 == pytest.approx(kept / 70)
 
 
 def test_missing_scores_count_on_neither_side():
-    assert kept_share([[np.nan, 0.9, 0.1]], 0.5) == 0.5
+    assert share_retained([[np.nan, 0.9, 0.1]], 0.5) == 0.5
     assert match_share([[np.nan, 0.9, 0.1]], 0.5).exact
 
 
@@ -62,10 +62,10 @@ def test_refusals():
     with pytest.raises(NothingMeasuredError):
         match_share([[np.nan]], 0.5)
     with pytest.raises(NothingMeasuredError):
-        kept_share([[np.nan]], 0.5)
+        share_retained([[np.nan]], 0.5)
     with pytest.raises(UsageError, match="different slates"):
         match_reference({"a": [1.0]}, {"b": [1.0]}, 0.5)
     with pytest.raises(UsageError, match="no threshold for 1 slates"):
         match_reference({"a": [1.0]}, {"a": [1.0]}, {})
     with pytest.raises(UsageError, match="2 thresholds for 1"):
-        kept_share([[1.0]], [0.1, 0.2])
+        share_retained([[1.0]], [0.1, 0.2])

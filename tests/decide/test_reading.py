@@ -57,7 +57,7 @@ def test_ties_go_by_hash_whatever_the_canonical_order():
 
 
 def test_refusals():
-    with pytest.raises(UsageError, match="top 1"):
+    with pytest.raises(UsageError, match="top of a reader must be at least 1"):
         selected(a_slate(), [0.1] * 4, top=0)
     with pytest.raises(UsageError, match="4 candidates"):
         selected(a_slate(), [0.1] * 3)
@@ -131,3 +131,27 @@ def test_consumer():
     control = ReaderConsumer(stub, top=2, order="canonical")
     assert control.decide(a_slate(), other, 4).value == "t text b t text d"
     assert consumer.decide(a_slate(), np.full(4, NAN), 0).value is None
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: Reading(3), "output of a reading must be a text or None, got 3"),
+        (lambda: Reading(None, 0, 3), "failure of a reading must be a text or None, got 3"),
+        (lambda: Reading("a", "x"), "cut of a reading must be at least 0"),
+        (lambda: Reading("a", -1), "cut of a reading must be at least 0"),
+        (lambda: Evidence(3), "evidence is made of texts, got 3"),
+        (lambda: Evidence("q", "text"), "texts of evidence must be a tuple of texts, got 'text'"),
+        (lambda: Evidence("q", (None,)), "evidence is made of texts, got None"),
+        (lambda: selected(a_slate(), [0.1] * 4, top=2.5), "top of a reader must be at least 1"),
+        (lambda: selected(a_slate(), "abcd"), "scores must be numbers"),
+        (lambda: selected(a_slate(), [0.1] * 4, threshold="x"), "threshold must be a number"),
+        (lambda: in_order((1, 0), None), "unknown input order None"),
+        (lambda: Cached(None, most="x"), "most must be at least 1"),
+        (lambda: ReaderConsumer(None, top=0), "top of a reader must be at least 1"),
+        (lambda: ReaderConsumer(None, threshold=float("nan")), "threshold must be a number, got nan"),
+    ],
+)
+def test_wrong_kinds_are_refused_by_name(call, said):
+    with pytest.raises(UsageError, match=said):
+        call()

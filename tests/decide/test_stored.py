@@ -55,3 +55,20 @@ def test_nonsense_is_not_stored():
         StoredThreshold(float("nan"), "r", "f1")
     with pytest.raises(UsageError, match="revision"):
         StoredThreshold(0.5, "", "f1")
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: StoredThreshold("0.5", "r", "f1"), "a stored threshold must be a finite number"),
+        (lambda: StoredThreshold(None, "r", "f1"), "a stored threshold must be a finite number"),
+        (lambda: StoredThreshold(0.5, 3, "f1"), "revision of a stored threshold must be a text, got 3"),
+        (lambda: StoredThreshold(0.5, "r", None), "rule of a stored threshold must be a text"),
+        (lambda: write_threshold("x", None), "a StoredThreshold is needed, got None"),
+        (lambda: write_threshold(3, STORED), "path of a threshold is needed, got 3"),
+        (lambda: read_threshold(None, "r"), "path of a threshold is needed, got None"),
+    ],
+)
+def test_wrong_kinds_are_refused_by_name(call, said):
+    with pytest.raises(UsageError, match=said):
+        call()

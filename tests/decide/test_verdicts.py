@@ -1,7 +1,7 @@
 import pytest
 
 from evenhand.data.shapes import VERDICTS
-from evenhand.decide.verdicts import LABELS, as_label, find_label, majority_class
+from evenhand.decide.verdicts import LABELS, as_label, find_label, likeliest_label, majority_class
 from evenhand.errors import UsageError
 
 
@@ -45,3 +45,18 @@ def test_majority_class():
     assert majority_class(["REFUTES", "SUPPORTS"]) == ("SUPPORTS", 0.5)
     with pytest.raises(UsageError, match="no gold verdicts"):
         majority_class([])
+
+
+@pytest.mark.parametrize(
+    ("tokens", "label"),
+    [
+        ([("SUP", 0.2), ("REF", 0.3)], "REFUTES"),
+        ([("S", 0.2), (" supports", 0.2), ("REF", 0.3)], "SUPPORTS"),
+        ([("Not enough", 0.1), ("NOT", 0.1), ("R", 0.15)], "NOT_ENOUGH_INFO"),
+        ([("S", 0.2), ("R", 0.2)], "SUPPORTS"),
+        ([("", 0.5), (" ", 0.3), ("The", 0.2)], None),
+        ([], None),
+    ],
+)
+def test_the_likeliest_label_gathers_all_tokens_that_begin_it(tokens, label):
+    assert likeliest_label(tokens) == label

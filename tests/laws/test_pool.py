@@ -103,8 +103,12 @@ def test_the_floor_is_between_the_canonical_row_and_its_repeat(measure):
     scores = random_scores()
     scores[-1] = scores[0]
     found = between(measure, matrix(scores), slate(), THRESHOLD)
-    # The canonical presentation exchanges no member: Pool-PSI has no floor of its own.
-    assert math.isnan(found) if measure.head == "PoolPSI" else found == 0.0
+    # Nothing is exchanged between the two, so the floor of Pool-PSI is over all that both show.
+    assert found == 0.0
+    scores[-1] = -scores[0]
+    reversed_ = between(measure, matrix(scores), slate(), THRESHOLD)
+    if measure.head in ("PoolPSI", "CanonicalPSI"):
+        assert reversed_ == 1.0
 
 
 def test_pool_psi_is_of_exchanges_only():

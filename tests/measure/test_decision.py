@@ -12,10 +12,10 @@ from evenhand.measure.decision import (
     choices,
     chosen_rejected,
     first_slot,
-    kept,
     overlap,
     overlap_without_empty,
     pair_flip,
+    retained_sets,
     retained_share,
     set_flip,
     top1_flip,
@@ -34,7 +34,7 @@ sets = st.integers(2, 5).flatmap(
 
 def test_worked_example():
     # {A, B, C} against {A, B, D}: 2 shared of 4. C and D flip, 2 of 4 ever retained.
-    retained = kept([ORDER_1, ORDER_2], 0.5)
+    retained = retained_sets([ORDER_1, ORDER_2], 0.5)
     assert overlap(retained) == 0.5
     assert set_flip(retained) == 0.5
     assert retained_share(retained) == 0.5
@@ -43,15 +43,15 @@ def test_worked_example():
 def test_four_rotations_of_a_scorer_that_reads_the_slot():
     # Scores 1, .75, .5, .25: each row keeps three of four, two rows share two: 2 / 4.
     scores = [[1 - ((i - r) % 4) / 4 for i in range(4)] for r in range(4)]
-    assert overlap(kept(scores, 0.5)) == 0.5
-    assert set_flip(kept(scores, 0.5)) == 1.0
+    assert overlap(retained_sets(scores, 0.5)) == 0.5
+    assert set_flip(retained_sets(scores, 0.5)) == 1.0
     # With itself: (4 * 1 + 12 * .5) / 16.
-    assert overlap(kept(scores, 0.5), exhaustive=True) == 0.625
+    assert overlap(retained_sets(scores, 0.5), exhaustive=True) == 0.625
 
 
 def test_kept_is_at_or_above_and_knows_missing():
-    assert kept([[0.5, 0.49]], 0.5).tolist() == [[1.0, 0.0]]
-    assert np.isnan(kept([[NAN]], 0.5)).all()
+    assert retained_sets([[0.5, 0.49]], 0.5).tolist() == [[1.0, 0.0]]
+    assert np.isnan(retained_sets([[NAN]], 0.5)).all()
 
 
 def naive_overlap(rows, exhaustive, empty):
@@ -93,7 +93,7 @@ def test_empty_sets():
 
 def test_missing_scores_neither_keep_nor_drop():
     # Candidate 2 is missing in row 0: without it both rows keep {0}.
-    retained = kept([[0.9, 0.1, NAN], [0.9, 0.1, 0.9]], 0.5)
+    retained = retained_sets([[0.9, 0.1, NAN], [0.9, 0.1, 0.9]], 0.5)
     assert overlap(retained) == 1.0
     assert set_flip(retained) == 0.0
     # Row 0 keeps 1 of 2, row 1 keeps 2 of 3.

@@ -244,7 +244,7 @@ def test_top_instability_leaves_missing_candidates_out_pair_by_pair():
 
 @pytest.mark.parametrize(("k", "p"), [(0, 0.9), (10, 0.0), (10, 1.0)])
 def test_top_instability_refuses_wrong_settings(k, p):
-    with pytest.raises(UsageError, match="k >= 1 and 0 < p < 1"):
+    with pytest.raises(UsageError, match="[kp] of the top instability must"):
         top_instability([[1, 2], [2, 1]], [0, 1], k=k, p=p)
 
 

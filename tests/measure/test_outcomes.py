@@ -41,9 +41,9 @@ def test_two_outcomes_turn_pairwise_into_modal(count):
 def test_more_than_two_outcomes_are_refused():
     with pytest.raises(UsageError, match="two outcomes cannot have"):
         modal_from_pairwise(1.0, 10)
-    with pytest.raises(UsageError, match="two outcomes cannot have"):
+    with pytest.raises(UsageError, match="pairwise must be a finite number, got nan"):
         modal_from_pairwise(float("nan"))
-    with pytest.raises(UsageError, match="at least 2 rows, got 1"):
+    with pytest.raises(UsageError, match="at least 2, a whole number, got 1"):
         modal_from_pairwise(0.5, 1)
 
 

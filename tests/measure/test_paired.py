@@ -76,16 +76,31 @@ def test_a_missing_value_withholds_interval_and_p():
         assert math.isnan(value)
     assert math.isnan(found.detectable)
     assert (found.test, found.resampled) == ("", "")
-    assert "1 of 4 pairs lack a value, more than the 0% allowed" in found.withheld
+    assert found.withheld == (
+        "1 of 4 pairs lack a value, and no interval: more than the 0% allowed (max_missing)"
+    )
 
 
-def test_a_stated_share_may_be_missing_and_is_counted():
+def test_a_stated_share_may_be_missing_for_an_interval_but_never_for_a_p_value():
     a, b = [0.1, 0.2, NAN, 0.4], [0.2, 0.4, 0.6, 0.9]
     allowed = paired(a, b, options=PairedOptions(draws=500, max_missing=0.25))
-    assert (allowed.p, allowed.missing, allowed.withheld) == (0.25, 1, "")
     complete = paired([0.1, 0.2, 0.4], [0.2, 0.4, 0.9], options=PairedOptions(draws=500))
-    assert (allowed.low, allowed.high) == (complete.low, complete.high)
-    assert paired(a, b, options=PairedOptions(draws=500, max_missing=0.2)).withheld
+    assert (allowed.low, allowed.high, allowed.resampled) == (complete.low, complete.high, "slates")
+    assert (complete.p, allowed.missing, allowed.test, allowed.exact) == (0.25, 1, "", False)
+    for value in (allowed.p, allowed.p_bootstrap, allowed.p_permutation, allowed.detectable):
+        assert math.isnan(value)
+    assert allowed.withheld == "1 of 4 pairs lack a value; means and interval are of the others"
+    assert math.isnan(paired(a, b, options=PairedOptions(draws=500, max_missing=0.2)).low)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.99])
+def test_no_allowance_gives_a_p_value_from_incomplete_pairs(share):
+    rng = np.random.default_rng(3)
+    a, b = rng.random((2, 40))
+    a[7] = NAN
+    found = paired(a, b + 1, options=PairedOptions(draws=200, max_missing=share))
+    assert math.isnan(found.p)
+    assert math.isnan(found.low) is (share < 1 / 40)
 
 
 def test_too_few_pairs_have_no_test():
@@ -159,7 +174,7 @@ def test_power_is_what_detectable_says():
         (lambda: paired([1.0], [1.0], [0, 1]), r"\(2,\) labels"),
         (lambda: paired(1.0, 1.0), r"got shape \(\)"),
         (lambda: paired([np.inf, 1.0], [0.0, 1.0]), "infinite"),
-        (lambda: PairedOptions(draws=0), "draws must be at least 1, got 0"),
+        (lambda: PairedOptions(draws=0), "draws must be at least 1, a whole number, got 0"),
         (lambda: PairedOptions(level=1.0), r"level must lie between 0 and 1, got 1\.0"),
         (lambda: PairedOptions(power=0.0), "power must lie between"),
         (lambda: PairedOptions(max_missing=1.0), "max_missing is a share under 1"),
@@ -200,3 +215,60 @@ def test_the_interval_over_collections_covers_under_the_null():
         found = paired(np.zeros(240), d, codes, options)
         covered.append(found.low <= 0 <= found.high)
     assert 0.88 <= np.mean(covered) <= 0.98
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 6, 7])
+def test_nothing_is_detectable_where_the_exact_test_cannot_reach_alpha(n):
+    # The least p of n slates is 2 / 2^n: .5, .25, .125, .0625 up to five slates, .03125 with six.
+    differences = np.arange(1.0, n + 1)
+    found = paired(np.zeros(n), differences, options=QUICK)
+    assert found.p == pytest.approx(2 / 2**n)
+    if n <= 5:
+        assert math.isnan(found.detectable)
+        assert f"of {n} slates has no p under {2 / 2**n:.4g}" in found.undetectable
+        assert "found at 0.05" in found.undetectable
+    else:
+        assert found.detectable > 0
+        assert found.undetectable == ""
+
+
+def test_what_is_detectable_depends_on_alpha():
+    # .0625 is in reach at alpha .1, and .03125 is not at alpha .01.
+    five = paired(np.zeros(5), np.arange(1.0, 6), options=PairedOptions(draws=500, level=0.9))
+    six = paired(np.zeros(6), np.arange(1.0, 7), options=PairedOptions(draws=500, level=0.99))
+    assert five.detectable > 0
+    assert math.isnan(six.detectable)
+
+
+def test_the_bootstrap_of_seeds_has_no_such_limit():
+    # Where seeds are resampled too, p is the bootstrap's, and it reaches 2 / (draws + 1).
+    found = paired(
+        [[0.0, 0.0, 0.0], [0.1, 0.0, 0.1]], [[1.0, 2.0, 3.0], [1.1, 2.0, 3.1]], options=QUICK
+    )
+    assert found.test == "bootstrap"
+    assert found.detectable > 0
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: PairedOptions(draws=2.5), "draws must be at least 1, a whole number, got 2.5"),
+        (lambda: PairedOptions(draws="20"), "draws must be"),
+        (lambda: PairedOptions(draws=None), "draws must be"),
+        (lambda: PairedOptions(draws=float("inf")), "draws must be"),
+        (lambda: PairedOptions(draws=True), "draws must be"),
+        (lambda: PairedOptions(seed="x"), "seed must be a whole number, got 'x'"),
+        (lambda: PairedOptions(level="x"), "level must lie between 0 and 1, got 'x'"),
+        (lambda: PairedOptions(max_missing=None), "max_missing must be a finite number, got None"),
+        (lambda: paired([1.0], [1.0], options=None), "options must be PairedOptions, got None"),
+        (lambda: paired("a", [1.0]), "paired values must be numbers"),
+        (lambda: paired([[1.0], [1.0, 2.0]], [1.0]), "in lines of one length"),
+        (lambda: paired([1.0, 2.0], [1.0, 2.0], [None, 1]), "collection, .* got None"),
+        (lambda: paired([1.0, 2.0], [1.0, 2.0], [0.5, 1]), "collection, .* got 0.5"),
+        (lambda: paired([1.0, 2.0], [1.0, 2.0], ["a", 1]), "collection, .* got 'a'"),
+        (lambda: paired([1.0, 2.0], [1.0, 2.0], "ab"), "collections must be a list of labels"),
+    ],
+)
+def test_wrong_kinds_are_refused_by_name(call, message):
+    with pytest.raises(UsageError, match=message):
+        call()

@@ -103,7 +103,7 @@ def test_top_set_flip_by_hand():
     assert top_set_flip(ROWS, CANONICAL, ties[::-1], k=2) == pytest.approx(2 / 3)
     # Three survivors, three places: no set could differ.
     assert np.isnan(top_set_flip(ROWS, CANONICAL, ties, k=3))
-    with pytest.raises(UsageError, match="k >= 1, got 0"):
+    with pytest.raises(UsageError, match="k of a top set must be at least 1"):
         top_set_flip(ROWS, CANONICAL, ties, k=0)
 
 

@@ -71,6 +71,8 @@ def test_ir_measures_reads_our_names(text):
     ("text", "message"),
     [
         ("nDGC@10", "unknown measure 'nDGC' in 'nDGC@10'; known are ['AP', 'BothEmpty', 'Can"),
+        ("AnswerFlip", "AnswerFlip is measured of what a reader makes of a run"),
+        ("VerdictFlip", "evenhand report RUN --reader MODEL; the flip stands under Reader"),
         ("Overlap(k=0.5)", "Overlap has no option 'k'; known are ['t']"),
         ("nDCG(rel=2)@10", "nDCG has no option 'rel'; known are []"),
         ("PairFlip(kind='mode')", "must be one of ['modal', 'pairwise'], got 'mode'"),

@@ -82,9 +82,9 @@ def test_no_mean_leaves_the_range_of_the_values():
 def test_wrong_use_is_refused():
     with pytest.raises(UsageError, match=r"one value per slate, got shape \(1, 2\)"):
         estimate([[1.0, 2.0]])
-    with pytest.raises(UsageError, match="got draws=0, level=0.95"):
+    with pytest.raises(UsageError, match="draws must be at least 1, a whole number, got 0"):
         estimate([1.0], draws=0)
-    with pytest.raises(UsageError, match="level=1"):
+    with pytest.raises(UsageError, match="level must lie between 0 and 1, got 1"):
         estimate([1.0], level=1)
 
 

@@ -15,7 +15,7 @@ def test_overlap_equals_the_measures_one_by_one(exhaustive, missing):
     rows.flat[rng.choice(rows.size, missing, replace=False)] = np.nan
     found = overlap_at(rows, THRESHOLDS, exhaustive=exhaustive)
     for column, threshold in enumerate(THRESHOLDS):
-        kept = decision.kept(rows, threshold)
+        kept = decision.retained_sets(rows, threshold)
         if not missing:
             assert found[0, column] == pytest.approx(decision.overlap(kept, exhaustive=exhaustive))
             assert found[1, column] == pytest.approx(

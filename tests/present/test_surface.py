@@ -169,3 +169,62 @@ def test_template_that_ends_with_a_text():
     )
     assert joined(segments).endswith("Grades:\n[1] Grade: {grade}\n")
     assert [s.kind for s in segments].count("candidate") == 1
+
+
+def isolated_text(segments, slot):
+    """What one candidate sees: the shared part and its own branch."""
+    return joined([s for s in segments if s.index in (-1, slot)])
+
+
+def test_isolated_prompt_shows_all_that_is_shared_before_the_candidates():
+    segments = render("why", ["first", "second", ""], Surface(visibility="isolated"))
+    indices = [s.index for s in segments]
+    assert indices == sorted(indices)
+    shared = joined([s for s in segments if s.index == -1])
+    relevance = RUBRICS["relevance"]
+    for text in (relevance.system, "Query: why", relevance.task, *relevance.levels, "Grades:"):
+        assert shared.count(text) == 1
+    assert shared.endswith("\n\nPassages:\n[1]")
+    for slot, text in enumerate((" first", " second", "")):
+        branch = joined([s for s in segments if s.index == slot])
+        # plain_chat ends the user's turn by a blank line; the answer form follows
+        assert branch == f"{text}\n\nGrades:\n[1] Grade: {{grade}}\n"
+
+
+@pytest.mark.parametrize("markers", ["numeric", "letters", "random", "single"])
+@pytest.mark.parametrize("query", ["before", "around"])
+@pytest.mark.parametrize("enclose", [False, True])
+def test_isolated_candidate_sees_what_it_would_see_alone(markers, query, enclose):
+    surface = Surface(
+        visibility="isolated", markers=markers, marker_seed=3, query=query, enclose=enclose
+    )
+    texts = [f"text {i}" for i in range(12)]
+    # fewer signs than candidates: one marker is all that is ever shown
+    together = render("why", texts, surface, alphabet=("A", "B"))
+    for slot, text in enumerate(texts):
+        alone = render("why", [text], surface, alphabet=("A", "B"))
+        assert isolated_text(together, slot) == joined(alone)
+    assert "2]" not in joined(together)
+    assert "12" not in joined([s for s in together if s.kind == "literal"])
+
+
+def test_isolated_query_is_repeated_inside_each_branch():
+    segments = render("why", ["a", "b"], Surface(visibility="isolated", query="around"))
+    kinds = [(s.kind, s.index) for s in segments if s.kind in ("query", "candidate")]
+    assert kinds == [
+        ("query", -1), ("candidate", 0), ("query", 0), ("candidate", 1), ("query", 1),
+    ]  # fmt: skip
+
+
+def test_query_after_isolated_candidates_is_refused():
+    with pytest.raises(UsageError, match="'after' does not go with visibility 'isolated'.*'around'"):
+        render("q", ["c"], Surface(visibility="isolated", query="after"))
+
+
+def test_isolated_marker_never_runs_out():
+    [marker] = {
+        s.text
+        for s in render("q", ["c"] * 700, Surface(visibility="isolated", markers="random"))
+        if s.kind == "slot"
+    }
+    assert marker.startswith("[")

@@ -1,6 +1,6 @@
 import pytest
 
-from evenhand.errors import ResumeError
+from evenhand.errors import ResumeError, UsageError
 from evenhand.records.asked import NAME, Asked, read_asked, write_asked
 
 
@@ -14,8 +14,25 @@ def test_what_was_asked_comes_back(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"threshold": "x", "measures": null}', '{"threshold": 1}',
+                                  '{"threshold": NaN, "measures": null}',
                                   '{"threshold": null, "measures": "P@3"}'])  # fmt: skip
 def test_a_damaged_file_is_told(tmp_path, text):
     (tmp_path / NAME).write_text(text)
     with pytest.raises(ResumeError, match="damaged; delete it"):
         read_asked(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("threshold", "measures", "said"),
+    [
+        ("0.5", None, "threshold must be a finite number or None, got '0.5'"),
+        (float("nan"), None, "threshold must be a finite number or None, got nan"),
+        (True, None, "threshold must be a finite number"),
+        (None, "P@3", "measures must be a list of names, got 'P@3'"),
+        (None, 3, "measures must be a list of names, got 3"),
+    ],
+)
+def test_what_makes_no_sense_is_not_kept(tmp_path, threshold, measures, said):
+    with pytest.raises(UsageError, match=said):
+        write_asked(tmp_path, threshold, measures)
+    assert list(tmp_path.iterdir()) == []

@@ -84,7 +84,7 @@ class Records:
 
 @pytest.fixture
 def two():
-    """A function that gives records of two slates: one whose kept set changes, one whose does not."""
+    """A function that gives records of two slates: the retained set of the first alone changes."""
 
     def make(text="fine", query="query"):
         first = Slate("q1", query, (Candidate("a", text), Candidate("b", "other")), {"a": 1})

@@ -132,3 +132,26 @@ def test_nothing_sticks_out_on_a_narrow_screen(opened):
         assert opened.run("document.documentElement.scrollWidth") <= 480
     finally:
         opened.resize(1280)
+
+
+def test_the_page_of_a_channel_study_is_drawn_and_silent(browser, tmp_path):
+    from evenhand.report.channels import audit_channels
+
+    slates = [attacked(q) for q in range(4)]
+    toy = evenhand.open_scorer("toy:slot_bias=0.7")
+    done = audit_channels(toy, slates, ("order", "window"), rows=3, width=3, threshold=0.4)
+    page = done.to_html(tmp_path / "channels.html").as_uri()
+    browser.messages.clear()
+    browser.open(page)
+    # Two of the channels, one distribution, and two for each of the two runs.
+    drawn = (
+        "[...document.querySelectorAll('.plot')].filter(p => p.querySelector('svg .cartesianlayer'))"
+    )
+    assert browser.run(f"{drawn}.length") == 7
+    assert browser.run("typeof window.hacked") == "undefined"
+    assert browser.messages == []
+    browser.resize(480)
+    try:
+        assert browser.run("document.documentElement.scrollWidth") <= 480
+    finally:
+        browser.resize(1280)

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from evenhand.report.channels import HEADS, LEGEND, audit_channels, cells, to_dict, to_markdown, to_text
+from evenhand.report.channel_table import HEADS, LEGEND, cells
+from evenhand.report.channels import audit_channels, to_dict, to_markdown, to_text
 from evenhand.score.function import scorer
 from evenhand.score.toy import Toy
 from evenhand.types import Candidate, Slate

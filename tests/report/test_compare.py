@@ -6,7 +6,14 @@ from dataclasses import replace
 import pytest
 
 from evenhand.measure.paired import Paired, PairedOptions
-from evenhand.report.compare import cells, probability, to_dict, to_markdown, to_text
+from evenhand.report.compare import (
+    cells,
+    method_lines,
+    probability,
+    to_dict,
+    to_markdown,
+    to_text,
+)
 from evenhand.study.compare import Compared, Comparison, System
 
 NAN = float("nan")
@@ -26,7 +33,7 @@ FOUND = Paired(
     rank_biserial=-0.9,
     detectable=0.04,
     n=40,
-    missing=2,
+    missing=0,
     resampled="slates",
 )
 ROW = Comparison("base", "other", "tauPSI", FOUND, 3, 0.004, (0.01, 0.02))
@@ -38,6 +45,9 @@ NOTHING = replace(
     p_bootstrap=NAN,
     p_permutation=NAN,
     detectable=NAN,
+    missing=2,
+    test="",
+    resampled="",
     withheld="why not",
 )
 WITHHELD = Comparison("base", "other", "Overlap", NOTHING, 0, NAN, (NAN, NAN))
@@ -73,12 +83,13 @@ def test_cells():
         "<.0001",
         "-1.50",
         "-0.90",
-        "40, 2 missing, 3 undefined",
+        "40, 3 undefined",
         "0.040",
         "0.010 / 0.020",
         "differs",
     )
     assert cells(WITHHELD)[3:7] == ("-0.125", "–", "–", "–")
+    assert cells(WITHHELD)[9] == "40, 2 missing"
     assert cells(WITHHELD)[-1] == "withheld"
 
 
@@ -115,7 +126,7 @@ def test_text_has_numbers_settings_and_notes(compared):
     assert "window rule contiguous; design reorder\n" in page
     assert "the runs differ in seed: 0, 1" in page
     assert "resampled: slates." in page
-    assert "Holm over 1 comparisons" in page
+    assert "Holm: corrected over 1 comparison;" in page
     assert "note Overlap of base and other: no p-value, why not" in page
 
 
@@ -147,3 +158,26 @@ def test_json_is_strict_and_whole(compared):
         "power": 0.8,
         "max_missing": 0.0,
     }
+
+
+def test_it_is_said_which_test_p_is_and_that_the_interval_is_not_corrected(compared):
+    lines = "\n".join(method_lines(compared))
+    assert "Interval: 95% of one comparison, not corrected for their number; percentile" in lines
+    assert "p: two-sided, of the draws of the interval. p, Holm: corrected over 1 comparison;" in lines
+    exact = replace(ROW, paired=replace(FOUND, test="permutation", exact=True))
+    lines = "\n".join(method_lines(replace(compared, rows=(exact,), family=2)))
+    assert (
+        "p: the exact permutation (sign-flip) test, which is another test than the interval." in lines
+    )
+    assert "corrected over 2 comparisons;" in lines
+    both = "\n".join(method_lines(replace(compared, rows=(ROW, exact))))
+    assert (
+        "of the draws of the interval; the exact permutation (sign-flip) test where at most 16" in both
+    )
+    assert "p: none." in "\n".join(method_lines(replace(compared, rows=(WITHHELD,))))
+
+
+def test_why_nothing_is_detectable_is_in_the_json(compared):
+    few = replace(ROW, paired=replace(FOUND, detectable=NAN, undetectable="too few"))
+    [found] = to_dict(replace(compared, rows=(few,)))["comparisons"]
+    assert (found["detectable"], found["undetectable"]) == (None, "too few")

@@ -8,8 +8,8 @@ from evenhand.types import Candidate, Slate
 def test_the_worked_example_shows_who_flips(worked):
     slate, rows = worked
     seen = view(slate, rows, 0.5, tau_psi=0.0667, overlap=0.5)
-    # Kept are A B C in order 1, A B D in order 2: C and D flip, each kept in 1 of 2.
-    assert [(m.id, m.kept) for m in seen.moved] == [("C", 0.5), ("D", 0.5)]
+    # Retained are A B C in order 1, A B D in order 2: C and D flip, each retained in 1 of 2.
+    assert [(m.id, m.retained) for m in seen.moved] == [("C", 0.5), ("D", 0.5)]
     c = seen.moved[0]
     # C scores .52 and .49: mean (.52 + .49) / 2 = .505.
     assert (c.low, c.mean, c.high) == pytest.approx((0.49, 0.505, 0.52))
@@ -21,9 +21,9 @@ def test_chips_stand_in_score_order_and_say_what_changed(worked):
     first, second = view(slate, rows, 0.5, tau_psi=0.0667, overlap=0.5).strips
     assert [chip.place for chip in first.chips] == [1, 2, 3, 4, 5, 6]
     assert [chip.place for chip in second.chips] == [1, 2, 4, 3, 5, 6]
-    states = ["kept", "kept", "changed", "changed", "dropped", "dropped"]
+    states = ["retained", "retained", "changed", "changed", "dropped", "dropped"]
     assert [chip.state for chip in first.chips] == states
-    assert [chip.kept for chip in second.chips] == [True, True, True, False, False, False]
+    assert [chip.retained for chip in second.chips] == [True, True, True, False, False, False]
     assert [chip.relevant for chip in first.chips] == [True] * 5 + [False]
 
 
@@ -32,7 +32,7 @@ def test_the_most_different_rows_differ_in_sets_first_then_in_order():
     # At 2: rows 0 and 1 keep candidates 0 1, row 2 keeps 0 2: two changes from either.
     # Distances from row 2 (order 0 2 1): row 0 (0 1 2) swaps 1 pair of 3, row 1 (1 0 2) swaps 2.
     assert most_different(rows, rows >= 2) == (1, 2)
-    # Nothing is kept at 9: the order alone decides, the same pair.
+    # Nothing is retained at 9: the order alone decides, the same pair.
     assert most_different(rows, rows >= 9) == (1, 2)
     assert most_different(rows[:1], rows[:1] >= 2) == (0, 0)
 
@@ -42,9 +42,9 @@ def test_missing_scores_come_last_and_are_no_flip():
     rows = np.array([[np.nan, 0.9, 0.1], [0.8, 0.9, 0.1]])
     assert ranked(slate, rows[0]) == [1, 2, 0]
     seen = view(slate, rows, 0.5, tau_psi=0.0, overlap=1.0)
-    # a is kept in the one row where it has a score.
+    # a is retained in the one row where it has a score.
     assert seen.moved == ()
-    assert [chip.state for chip in seen.strips[0].chips] == ["kept", "dropped", "missing"]
+    assert [chip.state for chip in seen.strips[0].chips] == ["retained", "dropped", "missing"]
 
 
 def test_a_candidate_without_any_score_is_not_listed():

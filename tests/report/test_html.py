@@ -1,12 +1,13 @@
 import re
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
 from evenhand.errors import MissingExtraError
-from evenhand.report.html import to_html
+from evenhand.report.html import shared_drill, to_html
 
 pytest.importorskip("plotly", reason="plotly comes with the report extra")
 pytest.importorskip("jinja2", reason="jinja2 comes with the report extra")
@@ -98,3 +99,16 @@ def test_an_order_free_scorer_has_no_plot_by_slot(make_analysis, two):
     free = to_html([(make_analysis(scorer=scorer), two())])
     assert ('id="plot-slots-0"' in usual, 'id="plot-slots-0"' in free) == (True, False)
     assert ("No score by slot" in usual, "No score by slot" in free) == (False, True)
+
+
+def test_a_page_of_many_opens_up_fewer_slates_of_each():
+    # 600 in all: 200 of each up to three results, then a share, at least 20.
+    assert [shared_drill(n) for n in (1, 3, 6, 9, 50)] == [200, 200, 100, 66, 20]
+
+
+def test_findings_that_results_share_are_folded(make_analysis, two, finding):
+    pairs = [(make_analysis(name, findings=(finding,)), two()) for name in ("a", "b")]
+    one, other = (replace(a, findings=(replace(finding, message=a.scorer["name"]),)) for a, _ in pairs)
+    page = to_html([(one, two()), (other, two())])
+    assert "<summary><b>warning</b><code>near_random</code> <bdi>all 2</bdi></summary>" in page
+    assert "<summary><b>warning</b>" not in to_html(pairs[:1])

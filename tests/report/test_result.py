@@ -92,6 +92,17 @@ def test_a_fixed_threshold_is_used_and_a_senseless_one_refused(tmp_path):
         _ = Result(tmp_path / "run", threshold=99.0).analysis
 
 
+def test_a_senseless_threshold_of_an_audit_does_not_stick(tmp_path):
+    scorer = evenhand.open_scorer("toy:slot_bias=0.4")
+    with pytest.raises(UsageError, match="outside the observed scores"):
+        audit(scorer, slates(), rows=4, out=tmp_path / "run", threshold=99.0)
+    assert Result(tmp_path / "run").analysis.threshold.rule == "f1"
+    audit(scorer, slates(), rows=4, out=tmp_path / "run", threshold=0.5)
+    with pytest.raises(UsageError, match="outside the observed scores"):
+        audit(scorer, slates(), rows=4, out=tmp_path / "run", threshold=99.0)
+    assert Result(tmp_path / "run").threshold == 0.5
+
+
 def test_further_measures_are_added(tmp_path):
     scorer = evenhand.open_scorer("toy:slot_bias=0.4")
     result = audit(scorer, slates(), rows=4, out=tmp_path / "run", measures=["P@2"])
@@ -211,3 +222,19 @@ def test_the_records_of_an_unnamed_run_live_as_long_as_they_are_held():
     del folder
     gc.collect()
     assert not path.exists()
+
+
+def test_an_audit_of_membership_shows_pool_psi_with_its_floor(tmp_path):
+    scorer = evenhand.open_scorer("toy:slot_bias=0.4,noise=0.3")
+    result = audit(scorer, slates(), rows=4, design="membership", out=tmp_path / "run")
+    found = result.analysis
+    for name in ("PoolPSI", "PoolPSI(kind='replaced')", "PoolPSI(kind='dropped')"):
+        assert found.stability[name].n > 0
+        # A noisy scorer ranks the same presentation in two ways.
+        assert 0 < found.floor[name].mean < 1
+    page = result.table()
+    assert "Pool-PSI" in page
+    # Pool-PSI has its floor right below it.
+    lines = page.splitlines()
+    at = next(i for i, line in enumerate(lines) if "Pool-PSI" in line)
+    assert "noise floor" in lines[at + 1]

@@ -1,4 +1,6 @@
-from evenhand.report.settings import SETUP, column_names
+from pathlib import Path
+
+from evenhand.report.settings import SETUP, column_names, folder_labels
 from evenhand.study.analysis import ThresholdFit
 
 
@@ -45,3 +47,30 @@ def test_words_of_the_surface_stand_only_where_the_scorer_reads_them(make_analys
     assert words("order", "companions") == ["–", "–", "–"]
     assert words("marker") == ["–", "numeric", "before"]
     assert words("rubric", "marker", "skeleton") == ["relevance", "numeric", "before"]
+
+
+def test_results_on_other_slates_are_told_apart_by_their_labels(make_analysis):
+    def of(slate, rows=4):
+        return make_analysis("m", slate_ids=(slate,), settings={"rows": rows})
+
+    three = [of("a"), of("b", 9), make_analysis("t")]
+    assert column_names(three, ["dl20", "hotpot", "x"]) == ("m, dl20", "m, hotpot", "t")
+    # On the same slates what was set tells more, and the label comes last.
+    assert column_names([of("a"), of("a", 9)], ["r1", "r2"]) == ("m, M 4", "m, M 9")
+    assert column_names([of("a"), of("a")], ["r1", "r2"]) == ("m, r1", "m, r2")
+    assert column_names([of("a"), of("b")], ["", ""]) == ("m (1)", "m (2)")
+    both = column_names([of("a"), of("a", 9), of("b")], ["x", "x", "y"])
+    assert both == ("m, x, M 4", "m, x, M 9", "m, y")
+
+
+def test_folders_are_named_as_shortly_as_tells_them_apart():
+    paths = [Path("runs/a/order"), Path("runs/b/order"), Path("/elsewhere/window"), None]
+    assert folder_labels(paths) == ("a/order", "b/order", "window", "")
+    assert folder_labels([Path("x/r"), Path("x/r")]) == ("r", "r")
+    assert folder_labels([Path()]) == (Path.cwd().name,)
+
+
+def test_rows_that_cut_more_than_the_canonical_one_are_told(make_analysis):
+    counts = {"truncated_tokens": 12, "truncated_further": 1500}
+    said = SETUP["truncation"](make_analysis(counts=counts))
+    assert said == "none, 12 tokens cut, up to 1,500 more in other rows"

@@ -15,7 +15,7 @@ def test_the_most_unstable_slates_are_kept_and_the_rest_counted(make_analysis, t
 
 
 def test_the_slate_drawn_large_is_one_that_changes(make_analysis, two):
-    # q2 is called the more unstable, but its kept set is the same in both rows.
+    # q2 is called the more unstable, but its retained set is the same in both rows.
     analysis = make_analysis(
         per_slate={"tauPSI": np.array([0.1, 0.9]), "threshold": np.array([0.5, 0.5])}
     )

@@ -25,3 +25,13 @@ def test_a_narrow_page_keeps_every_value(make_analysis):
     page = to_text([make_analysis("first"), make_analysis("second")], width=80)
     assert page.count("0.062") == 2  # the noise floor, .0625
     assert max(map(len, page.splitlines())) <= 80
+
+
+def test_results_that_do_not_fit_beside_each_other_go_below(make_analysis):
+    names = [f"scorer-{place}" for place in range(5)]
+    page = to_text([make_analysis(name) for name in names], width=28 + 24 * 2, title="t")
+    heads = [line for line in page.splitlines() if line.startswith("┃") and "scorer" in line]
+    # Two fit beside the first column: 2, 2 and 1.
+    assert [sum(name in line for name in names) for line in heads] == [2, 2, 1]
+    assert page.count("Stability") == 3
+    assert page.count("random rows M") == 1

@@ -22,6 +22,7 @@ CANDIDATES = 8
 GOLDEN = {
     "sequential": (0.42368, 0.37795, 0.31229, 0.25411, 0.41368, 0.38952, 0.29931, 0.26595),
     "parallel": (0.42368, 0.55560, 0.38445, 0.56350, 0.41368, 0.54501, 0.39474, 0.53639),
+    "isolated": (0.51171, 0.47572, 0.43687, 0.42507, 0.42806, 0.48384, 0.46752, 0.43041),
     "likelihood": (-2.30229, -1.92943, -3.39872, -3.52900, -4.41000, -1.97344, -2.64528, -3.58218),
 }  # fmt: skip
 
@@ -77,6 +78,25 @@ def test_equals_the_slow_oracle_and_the_golden_scores(visibility, smollm2, plain
         assert np.abs(scored.grades[candidate] - full / full.sum()).max() < 1e-5
         assert scored.label_mass[candidate] == pytest.approx(full.sum(), abs=1e-4)
     assert np.abs(scored.scores - GOLDEN[visibility]).max() < 1e-3
+
+
+@pytest.mark.slow
+def test_isolated_is_a_window_of_one_at_any_place(smollm2, plain):
+    surface = Surface(visibility="isolated")
+    scorer = LocalScorer(smollm2, LocalOptions(), surface)
+    [single] = rows(surface, width=1)[:1]
+    [alone] = scorer.score([single])
+    for one in rows(surface, width=4, count=2)[:2] + rows(surface, width=CANDIDATES)[:1]:
+        [scored] = scorer.score([one])
+        assert np.abs(scored.scores - alone.scores).max() < 1e-5
+        assert scored.tokens < alone.tokens / 2
+    for candidate in (0, CANDIDATES - 1):
+        prompt = scorer.prompts(single)[candidate]
+        with torch.inference_mode():
+            found = plain(input_ids=torch.tensor([list(prompt.ids)]), logits_to_keep=1)
+        full = torch.softmax(found.logits[0, -1].float(), -1)[list(prompt.grades)].double().numpy()
+        assert np.abs(alone.grades[candidate] - full / full.sum()).max() < 1e-5
+    assert np.abs(alone.scores - GOLDEN["isolated"]).max() < 1e-3
 
 
 def test_batches_do_not_matter(smollm2):

@@ -42,3 +42,31 @@ def test_matching_runs_on_other_scales(kit, folder, tmp_path):
     found = match_run(other, folder, 0.5)
     # two of four are kept there: between 3 and 2 here
     assert (found.wanted, found.threshold, found.exact) == (0.5, 2.5, True)
+
+
+def test_a_grade_that_no_candidate_has_is_refused(folder):
+    with pytest.raises(UsageError, match="no candidate has a grade of 99 or more, the highest is 1"):
+        advise_run(folder, min_grade=99)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"min_grade": 1.5}, "min_grade must be at least 1, a whole number, got 1.5"),
+        ({"min_grade": None}, "min_grade must be at least 1"),
+        ({"flor": 0.5}, r"unknown options \['flor'\]; known are \['floor', 'most'"),
+        ({"floor": None}, "floor must be a finite number"),
+    ],
+)
+def test_wrong_options_are_refused_by_name(folder, given, said):
+    with pytest.raises(UsageError, match=said):
+        advise_run(folder, **given)
+
+
+def test_what_is_no_run_or_no_advice_is_refused(folder, tmp_path):
+    with pytest.raises(UsageError, match="a run folder is needed, got 'run'"):
+        advise_run("run")
+    with pytest.raises(UsageError, match="a run folder is needed, got None"):
+        match_run(folder, None, 0.5)
+    with pytest.raises(UsageError, match="an Advice is needed, got 0.5"):
+        store_advice(tmp_path, 0.5)

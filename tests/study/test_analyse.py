@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import math
 import os
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from evenhand.errors import NothingMeasuredError, ResumeError, UsageError
+from evenhand.errors import NothingMeasuredError, ResumeError, ScorerError, UsageError
 from evenhand.present.design import design
 from evenhand.records import RunFolder
 from evenhand.score.function import scorer
 from evenhand.score.toy import Toy
+from evenhand.study.advise import advise_run
 from evenhand.study.analyse import analyse
 from evenhand.study.run import run_study
 from evenhand.study.summary import analysis_from_dict, analysis_to_dict
@@ -166,11 +168,48 @@ def test_c31_one_value_says_how_a_run_ended(tmp_path):
     assert (part.stability["tauPSI"].n, part.stability["tauPSI"].undefined) == (11, 1)
     assert "no answer" in next(one.message for one in part.findings if one.code == "failures")
     every = [slate.query for slate in slates()]
-    with pytest.raises(
-        NothingMeasuredError, match=r"360 scores of 12 slates are missing .*no answer"
-    ) as caught:
-        analyse(run_study(fails_on(*every), slates(), design(rows=3), tmp_path / "12"))
-    assert caught.value.exit_code == 5
+    failed = run_study(fails_on(*every), slates(), design(rows=3), tmp_path / "12")
+    # One rule for all studies: a scorer that failed on everything is 6, not 5.
+    for look in (analyse, advise_run):
+        with pytest.raises(ScorerError, match="flaky gave none of 360 scores, .*no answer") as caught:
+            look(failed)
+        assert caught.value.exit_code == 6
+
+
+def picks(kit, tmp_path, grades, ids="abc", **gold):
+    """A run whose best is a in the canonical row and b, a in the random ones."""
+    rest = [0.1] * (len(ids) - 2)
+    rows = [[0.9, 0.5, *rest], [0.3, 0.5, *rest], [0.9, 0.5, *rest], [0.9, 0.5, *rest]]
+    orders = [tuple(reversed(range(len(ids)))), (1, 0, *range(2, len(ids)))]
+    plan = kit.plan(orders)
+    slate = replace(kit.slate("s", ids, grades), **gold)
+    return analyse(kit.run(tmp_path / "run", [(slate, plan, rows)]), threshold=0.4)
+
+
+def test_a_pick_from_a_few_is_right_or_wrong_unasked(kit, tmp_path):
+    found = picks(kit, tmp_path, {"a": 1})
+    # Right in one of two random rows; margins .2 (b before a) and .4.
+    assert found.decisions["CorrectFlip"].mean == 1
+    assert found.decisions["Margin"].mean == pytest.approx(0.3)
+    assert (found.served["GoldAccuracy"].mean, found.shuffled["GoldAccuracy"].mean) == (1, 0.5)
+    assert found.floor["CorrectFlip"].mean == 0
+
+
+@pytest.mark.parametrize(
+    ("grades", "ids", "gold"),
+    [
+        (None, "abc", {}),  # no gold
+        ({"a": 2, "b": 1}, "abc", {}),  # three levels: a grade is no right or wrong
+        ({"a": 0}, "abc", {}),  # one level: nothing is a wrong pick
+        ({"a": 1}, "abcdefghi", {}),  # nine candidates
+        ({"a": 1}, "abc", {"answers": ("x",)}),  # evidence for a reader
+        ({"a": 1}, "abc", {"verdict": "SUPPORTS"}),
+    ],
+)
+def test_other_slates_ask_for_no_pick(kit, tmp_path, grades, ids, gold):
+    found = picks(kit, tmp_path, grades, ids, **gold)
+    assert not {"CorrectFlip", "Margin"} & found.decisions.keys()
+    assert not {"GoldAccuracy"} & found.served.keys()
 
 
 def test_missing_scores_are_never_zero(kit, tmp_path):

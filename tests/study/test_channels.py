@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from evenhand.errors import NothingMeasuredError, ResumeError, UsageError
-from evenhand.records import RunFolder
+from evenhand.errors import NothingMeasuredError, ResumeError, ScorerError, UsageError
+from evenhand.records import RunFolder, read_asked
 from evenhand.score.function import scorer
 from evenhand.score.toy import Toy
 from evenhand.study.channels import CHANNELS, parse_channels, require_honoured, study_channels
@@ -142,3 +142,38 @@ def test_a_local_model_honours_all_of_them(tmp_path, tiny_model, tiny_tokenizer)
         assert row.value("ScoreChange").mean > 0
         assert row.analysis.counts["missing_scores"] == 0
     assert not {"constant", "order_free"} & {finding.code for finding in study.findings}
+
+
+def test_a_scorer_that_always_fails_is_told_with_its_first_failure(tmp_path):
+    def f(query, texts):
+        raise RuntimeError("the model is gone")
+
+    with pytest.raises(ScorerError, match="none of .* scores, the first failure: .*model is gone"):
+        study_channels(scorer(f), slates(2, 3), ("order", "membership"), tmp_path, rows=2)
+
+
+@pytest.mark.parametrize(
+    ("channels", "said"),
+    [
+        ("order", "channels must be a list of names, got the text 'order'"),
+        (None, "channels must be a list of some of order, companions"),
+        (3, "channels must be a list"),
+        ([3], "channels must hold str, got 3"),
+        ([None], "channels must hold str, got None"),
+        (["odr"], "unknown channels: 'odr'"),
+    ],
+)
+def test_channels_of_the_wrong_kind_are_refused_by_name(tmp_path, channels, said):
+    with pytest.raises(UsageError, match=said):
+        study_channels(Toy(), slates(1), channels, tmp_path)
+    with pytest.raises(UsageError, match="named in a text"):
+        parse_channels(None)
+    with pytest.raises(UsageError, match="a scorer is needed"):
+        study_channels(None, slates(1), ["order"], tmp_path)
+
+
+def test_a_threshold_outside_the_scores_is_not_kept(tmp_path):
+    study_channels(Toy(), slates(), ["order"], tmp_path, rows=2, threshold=0.5)
+    with pytest.raises(UsageError, match="outside the observed scores"):
+        study_channels(Toy(), slates(), ["order"], tmp_path, rows=2, threshold=99.0)
+    assert read_asked(tmp_path / "order").threshold == 0.5

@@ -174,9 +174,14 @@ def test_slates_that_lack_scores_are_no_pairs(kit, tmp_path):
     assert (row.verdict, found.family, found.missing_scores) == ("withheld", 0, 1)
     assert any("b: 1 slate without all scores" in note for note in found.notes)
     assert any("1 of 4 pairs lack a value" in note for note in found.notes)
-    allowed = compare(groups, measures=["tauPSI"], options=replace(QUICK, max_missing=0.3)).rows[0]
-    # Differences 1, 1, 0: two of four sign flips of the two are as far.
-    assert (allowed.paired.p, allowed.paired.missing) == (0.5, 1)
+    spared = compare(groups, measures=["tauPSI"], options=replace(QUICK, max_missing=0.3))
+    allowed = spared.rows[0]
+    # Differences 1, 1, 0: a resampled mean lies between 0 and 1. No allowance buys a p-value.
+    assert (allowed.paired.low, allowed.paired.high, allowed.paired.missing) == (0, 1, 1)
+    assert math.isnan(allowed.paired.p)
+    assert math.isnan(allowed.adjusted)
+    assert (allowed.verdict, spared.family) == ("withheld", 0)
+    assert any("no p-value, 1 of 4 pairs lack a value; means" in note for note in spared.notes)
 
 
 def test_slates_undefined_for_both_are_no_pairs_but_withhold_nothing(kit, tmp_path):
@@ -243,3 +248,60 @@ def test_nothing_is_written_into_the_runs(toys):
     before = sorted(path.name for path in toys["weak"].path.iterdir())
     compare({"a": [toys["strong"]], "b": [toys["weak"]]}, measures=["tauPSI"], options=QUICK)
     assert sorted(path.name for path in toys["weak"].path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: compare(["a", "b"]), "mapping of a name to its run folders, got"),
+        (lambda: compare("ab"), "mapping of a name to its run folders, got 'ab'"),
+        (lambda: compare(None), "mapping of a name"),
+        (
+            lambda: compare({"a": "runs/a", "b": "runs/b"}),
+            "the runs of 'a' must be a list of run folders",
+        ),
+        (lambda: compare({"a": [3], "b": [4]}), "a run is a folder's path or a RunFolder, got 3"),
+        (lambda: compare({"a": None, "b": None}), "the runs of 'a' must be a list"),
+        (lambda: compare({1: ["x"], 2: ["y"]}), "a system is called by a text, got 1"),
+        (lambda: compare({"a": ["x"], "b": ["y"]}, vary="width"), "vary must be a list of settings"),
+        (lambda: compare({"a": ["x"], "b": ["y"]}, vary=[None]), "vary must hold str, got None"),
+        (
+            lambda: compare({"a": ["x"], "b": ["y"]}, measures="tauPSI"),
+            "measures must be a list of names",
+        ),
+        (lambda: compare({"a": ["x"], "b": ["y"]}, measures=[3]), "measures must hold str, got 3"),
+        (lambda: compare({"a": ["x"], "b": ["y"]}, measures=3), "measures must be a list"),
+        (lambda: compare({"a": ["x"], "b": ["y"]}, pairs=None), "unknown pairs None"),
+        (lambda: compare({"a": ["x"], "b": ["y"]}, options=3), "options must be PairedOptions, got 3"),
+    ],
+)
+def test_wrong_kinds_are_refused_by_name(call, said):
+    with pytest.raises(UsageError, match=said):
+        call()
+
+
+def test_five_slates_have_no_detectable_difference_and_a_note_says_why(tmp_path):
+    drawn, slates = design("reorder", rows=4, width=5), list(demo_slates())[:5]
+    runs = {
+        name: [run_study(Toy(slot_bias=bias), slates, drawn, tmp_path / name)]
+        for name, bias in (("a", 0.4), ("b", 0.2))
+    }
+    found = compare(runs, measures=["tauPSI"], options=QUICK)
+    assert math.isnan(found.rows[0].paired.detectable)
+    said = (
+        "tauPSI of a and b: no detectable difference, the exact permutation test of 5 slates has no p"
+    )
+    assert any(note.startswith(said) for note in found.notes)
+
+
+def test_places_of_a_ranking_are_no_scores_to_cut_unless_asked(kit, tmp_path):
+    slates = [(kit.slate(f"s{at}", grades={"a": 1}), kit.plan(ORDERS), STEADY) for at in range(4)]
+    scored = kit.run(tmp_path / "scored", slates)
+    ranking = kit.run(tmp_path / "ranking", slates, {"order_only": True})
+    groups = {"scored": [scored], "ranking": [ranking]}
+    found = compare(groups, options=QUICK)
+    usual = ["tauPSI", "PairFlip", "nDCG@10, served", "nDCG@10, shuffled"]
+    assert [row.measure for row in found.rows] == usual
+    assert any(note.startswith("ranking: its scores are places") for note in found.notes)
+    named = compare(groups, measures=["Overlap", "tauPSI"], options=QUICK)
+    assert [row.measure for row in named.rows] == ["Overlap", "tauPSI"]

@@ -264,9 +264,9 @@ def test_a_reader_that_fails_leaves_nothing_behind(run):
         raise RuntimeError("out of memory")
 
     folder = run([ROWS])
-    with pytest.raises(RuntimeError):
+    with pytest.raises(ScorerError, match="stub failed: RuntimeError: out of memory"):
         consume(folder, Stub(broken))
-    assert not [one for one in Path(folder.path).iterdir() if one.name.startswith(NAME)]
+    assert not [one for one in Path(folder.path).iterdir() if one.name.startswith("reader")]
 
 
 def test_slates_come_in_chunks_and_chunks_do_not_matter(run):
@@ -277,14 +277,14 @@ def test_slates_come_in_chunks_and_chunks_do_not_matter(run):
     small = consume(
         folder, Stub(first), chunk=2, progress=lambda done, total: seen.append((done, total))
     )
-    assert seen == [(2, 5), (4, 5), (5, 5)]
+    assert seen == [(0, 5), (2, 5), (4, 5), (5, 5)]
     assert pq.ParquetFile(folder.path / NAME).num_row_groups == 3
     (folder.path / NAME).unlink()
     whole = consume(folder, Stub(first), chunk=100)
     assert whole.estimates == small.estimates
     with pytest.raises(UsageError, match="chunk"):
         consume(folder, Stub(first), chunk=0)
-    with pytest.raises(UsageError, match="top 1"):
+    with pytest.raises(UsageError, match="top of a reader must be at least 1"):
         consume(folder, Stub(first), top=0)
 
 
@@ -339,3 +339,38 @@ def test_missing_readings_are_asked_for_again_by_a_mended_reader(run):
     settled = Stub(first, revision="2")
     consume(folder, settled, top=2)
     assert settled.inputs == []
+
+
+WRONG_KINDS = [
+    ({"top": 2.5}, "top of a reader must be at least 1, a whole number, got 2.5"),
+    ({"top": "3"}, "top of a reader"),
+    ({"top": float("inf")}, "top of a reader"),
+    ({"top": True}, "top of a reader"),
+    ({"thresholds": NAN}, "thresholds must be a finite number, got nan"),
+    ({"thresholds": "high"}, "thresholds must be a finite number, got 'high'"),
+    ({"thresholds": float("inf")}, "thresholds must be a finite number"),
+    ({"thresholds": {"s": NAN}}, "the threshold of slate 's' must be a finite number, got nan"),
+    ({"thresholds": {"s": None}}, "the threshold of slate 's'"),
+    ({"thresholds": [0.5]}, "thresholds must be a finite number"),
+    ({"min_grade": 0}, "min_grade must be at least 1"),
+    ({"min_grade": "x"}, "min_grade must be at least 1"),
+    ({"chunk": 1.5}, "chunk must be at least 1"),
+    ({"draws": None}, "draws must be at least 1"),
+    ({"level": "x"}, "level must lie between"),
+    ({"seed": "x"}, "seed must be a whole number"),
+]
+
+
+@pytest.mark.parametrize(("given", "said"), WRONG_KINDS)
+def test_wrong_kinds_are_refused_before_anything_is_read(run, given, said):
+    stub = Stub(first)
+    with pytest.raises(UsageError, match=said):
+        consume(run([ROWS]), stub, **given)
+    assert stub.inputs == []
+
+
+def test_what_is_no_run_or_no_reader_is_refused(run):
+    with pytest.raises(UsageError, match="a run folder is needed, got 'run'"):
+        consume("run", Stub(first))
+    with pytest.raises(UsageError, match="a reader is needed, got None"):
+        consume(run([ROWS]), None)

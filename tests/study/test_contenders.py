@@ -138,7 +138,7 @@ def test_what_cannot_vary_is_refused_with_what_can(make, name):
 
 
 def test_a_string_is_no_list_of_settings(make):
-    refused({"a": [make("a")], "b": [make("b")]}, "got the string 'width'", vary="width")
+    refused({"a": [make("a")], "b": [make("b")]}, "got 'width'", vary="width")
 
 
 def test_seeds_of_a_system_must_share_settings_too(make):

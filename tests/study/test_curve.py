@@ -17,7 +17,7 @@ def test_values_are_those_of_the_measures(exhaustive, missing):
         scores[rng.random(scores.shape) < missing] = np.nan
         found = overlap_at(scores, THRESHOLDS, exhaustive=exhaustive)
         for place, threshold in enumerate(THRESHOLDS):
-            kept = decision.kept(scores, threshold)
+            kept = decision.retained_sets(scores, threshold)
             expected = decision.overlap(kept, exhaustive=exhaustive), decision.retained_share(kept)
             np.testing.assert_allclose(found[[0, 2], place], expected)
             if not missing:

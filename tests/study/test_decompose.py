@@ -1,10 +1,11 @@
+import itertools
 import json
 import math
 
 import numpy as np
 import pytest
 
-from evenhand.errors import InputError, NothingMeasuredError, UsageError
+from evenhand.errors import InputError, NothingMeasuredError, ScorerError, UsageError
 from evenhand.measure.variance import residual_against
 from evenhand.present.design import design
 from evenhand.score.function import scorer
@@ -143,8 +144,10 @@ def test_missing_scores_are_counted():
     found = decompose(scorer(f), given)
     assert (found.per_slate[0].candidates, found.per_slate[0].left_out) == (2, 1)
     assert (found.missing, found.scores) == (30, 90)
+    # One score each time, of another candidate: no candidate has all of them.
+    turns = itertools.cycle([[1.0, math.nan, math.nan], [math.nan, 1.0, math.nan]])
     with pytest.raises(NothingMeasuredError, match="scored in every presentation"):
-        decompose(scorer(lambda query, texts: [math.nan] * len(texts)), given)
+        decompose(scorer(lambda query, texts: next(turns)), given)
     with pytest.raises(NothingMeasuredError):
         decompose(Toy(), [])
 
@@ -169,7 +172,7 @@ def test_what_cannot_be_shown_is_refused():
         decompose(scorer(lambda query, texts: [0] * len(texts), max_window=2), slates(1), width=3)
     with pytest.raises(InputError, match="twice"):
         decompose(Toy(), [*slates(1), *slates(1)])
-    with pytest.raises(UsageError, match="at least 2 partitions"):
+    with pytest.raises(UsageError, match="partitions must be at least 2, a whole number, got 1"):
         decompose(Toy(), slates(1), partitions=1)
 
 
@@ -189,3 +192,54 @@ def test_nested_fit_of_runs_and_what_is_left_of_the_residual(tmp_path):
     assert fits[1].shares().slot == pytest.approx(0.0125 / 0.0225, abs=0.05)
     # A quarter of the noise variance is left.
     assert residual_against(fits[1], fits[0]) == pytest.approx(0.25, abs=0.03)
+
+
+def test_a_scorer_that_always_fails_is_told_with_its_first_failure():
+    def f(query, texts):
+        raise RuntimeError("the model is gone")
+
+    with pytest.raises(ScorerError, match="none of 90 scores, the first failure: .*model is gone"):
+        decompose(scorer(f), slates(1, 3))
+    with pytest.raises(ScorerError, match="the first failure:"):
+        decompose(scorer(lambda query, texts: [math.nan] * len(texts)), slates(1, 3))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"partitions": 2.5}, "partitions must be at least 2, a whole number, got 2.5"),
+        ({"partitions": "3"}, "partitions must be at least 2"),
+        ({"orders": None}, "orders must be at least 2, a whole number, got None"),
+        ({"orders": math.inf}, "orders must be at least 2"),
+        ({"width": 2.5}, "width must be at least 1, a whole number, got 2.5"),
+        ({"width": "x"}, "width must be at least 1"),
+        ({"width": 0}, "width must be at least 1"),
+        ({"rule": 3}, "unknown window rule 3"),
+        ({"seed": "x"}, "seed must be a whole number, got 'x'"),
+        ({"part_size": 0}, "part_size must be at least 1"),
+        ({"part_size": 1.5}, "part_size must be at least 1"),
+    ],
+)
+def test_wrong_kinds_are_refused_before_anything_is_scored(given, said):
+    called = []
+    with pytest.raises(UsageError, match=said):
+        decompose(
+            scorer(lambda query, texts: called.append(1) or [0.0] * len(texts)), slates(1), **given
+        )
+    assert called == []
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: decompose(None, slates(1)), "a scorer is needed, got None"),
+        (lambda: decompose(Toy, slates(1)), "a scorer is needed, got"),
+        (lambda: decompose(Toy(), None), "slates must be a list of Slate, got None"),
+        (lambda: decompose(Toy(), slates(1)[0]), "put it in a list"),
+        (lambda: decompose(Toy(), [3]), "slates must hold Slate, got 3"),
+        (lambda: nested_from_run("folder"), "a run folder is needed, got 'folder'"),
+    ],
+)
+def test_what_is_no_scorer_slates_or_run_is_refused(call, said):
+    with pytest.raises(UsageError, match=said):
+        call()

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from evenhand.errors import InputError, NothingMeasuredError
+from evenhand.errors import InputError, NothingMeasuredError, UsageError
 from evenhand.measure.silver import silver_beta, silver_beta_pooled
 from evenhand.study.labels import Labels, label_quality, read_labels
 
@@ -110,3 +110,21 @@ def test_bad_files_are_refused_with_their_place(tmp_path):
     worded = [{**row, "score": "high"} for row in lines("q", FIRST)]
     with pytest.raises(InputError, match="needed are numbers"):
         read_labels(write(tmp_path / "d.parquet", worded))
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: read_labels(None), "path of a file of labels is needed, got None"),
+        (lambda: read_labels(3), "path of a file of labels is needed, got 3"),
+        (lambda: label_quality(3), "path of a file of labels is needed, got 3"),
+        (lambda: label_quality({"q": [[1.0]]}), "labels by slate id must hold Labels, got"),
+        (lambda: label_quality({}, seed="x"), "seed must be a whole number"),
+        (lambda: label_quality({}, level=2), "level must lie between 0 and 1"),
+        (lambda: Labels(("a",), (0, 1), [[1.0, 2.0]]), r"labels of shape \(1, 2\) for 2 orders"),
+        (lambda: Labels(("a",), (0,), "x"), "labels must be numbers"),
+    ],
+)
+def test_wrong_kinds_are_refused_by_name(call, said):
+    with pytest.raises(UsageError, match=said):
+        call()

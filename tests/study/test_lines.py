@@ -49,7 +49,7 @@ def test_a_line_stands_once():
     [
         (["tauPSO"], "tauPSO"),
         (["tauPSI, shuffled"], "of the random rows alone"),
-        ("tauPSI", "got the string 'tauPSI'"),
+        ("tauPSI", "got 'tauPSI'"),
         ([], "no measures to compare"),
     ],
 )

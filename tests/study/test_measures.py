@@ -51,3 +51,15 @@ def test_values_stand_in_slate_order(kit):
     for part in ("stability", "decisions", "floor", "served", "shuffled"):
         for name, values in getattr(both, part).items():
             np.testing.assert_array_equal(getattr(one_by_one, part)[name], values)
+
+
+def test_membership_shows_what_it_is_about_unasked():
+    names = [str(one) for one in choose(design="membership").stability]
+    assert {"PoolPSI", "PoolPSI(kind='replaced')", "PoolPSI(kind='dropped')"} <= set(names)
+    assert "PoolPSI" not in [str(one) for one in choose(design="reorder").stability]
+    decisions = [str(one) for one in choose(design="membership").decisions]
+    assert {"TopSetFlip@10", "RetainedDelta"} <= set(decisions)
+    by_order = choose(design="membership", order_only=True, picks=True)
+    assert "CorrectFlip" in [str(one) for one in by_order.decisions]
+    assert "Margin" not in [str(one) for one in by_order.decisions]
+    assert "RetainedDelta" not in [str(one) for one in by_order.decisions]

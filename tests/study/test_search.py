@@ -81,8 +81,9 @@ def test_candidates_without_a_canonical_score_are_left_out():
     lost = run(scorer(lambda query, texts: [math.nan] * len(texts)), 4)
     assert math.isnan(lost.value)
     assert lost.prompts == 1
-    with pytest.raises(UsageError, match="'c1' has no score"):
-        run(scorer(f), 4, objective="rank_drop", candidate="c1")
+    # A watched candidate without a score is missing, and stops no study of many slates.
+    unseen = run(scorer(f), 4, objective="rank_drop", candidate="c1")
+    assert (math.isnan(unseen.value), unseen.prompts) == (True, 1)
     with pytest.raises(UsageError, match="no candidate 'z'"):
         run(scorer(f), 4, objective="rank_drop", candidate="z")
 

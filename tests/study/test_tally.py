@@ -55,7 +55,7 @@ def test_counts_costs_and_extremes(kit):
             truncated=truncated,
             escaped=truncated * 2,
             label_mass=mass,
-            failures=(None, "lost", None, "lost"),
+            failures=(None, "lost", None, "mended"),
             prompts=np.array([2, 2, 0, 2]),
             tokens=np.array([30, 30, 0, 60]),
             query_escaped=np.array([4, 4, 4, 4]),
@@ -64,12 +64,17 @@ def test_counts_costs_and_extremes(kit):
     tally.add(kit.record(kit.slate("s2", "ab"), plan, np.full((4, 2), 0.5)))
     counts = tally.counts
     assert (counts["slates"], counts["rows"], counts["scores"], counts["candidates"]) == (2, 8, 16, 4)
-    assert (counts["missing_scores"], counts["failed_rows"]) == (1, 2)
+    # The last row says something and lacks no score: it is not a failed one.
+    assert (counts["missing_scores"], counts["failed_rows"]) == (1, 1)
+    assert (counts["remarked_rows"], counts["remarked_slates"]) == (1, 1)
+    assert (tally.reasons, tally.remarks) == (["lost"], ["mended"])
     assert (counts["truncated_tokens"], counts["truncated_candidates"], counts["escaped_places"]) == (
         3,
         1,
         6,
     )
+    # The row that cuts most cuts 9 + 9 tokens, the canonical one 3.
+    assert counts["truncated_further"] == 15
     assert counts["query_escaped"] == 4
     assert counts["degenerate_slates"] == 1
     assert counts["slates_without_grades"] == 1

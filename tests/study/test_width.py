@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 
-from evenhand.errors import NothingMeasuredError, UsageError
+from evenhand.errors import NothingMeasuredError, ScorerError, UsageError
 from evenhand.score.function import scorer
 from evenhand.study.donors import FILLER
 from evenhand.study.width import contrast, width_effect
@@ -110,7 +110,11 @@ def test_missing_scores_are_counted_and_left_out():
     # The one candidate in its three readings in company; as a stand-in it is not read.
     assert found.missing == 3
     with pytest.raises(NothingMeasuredError, match="alone and with its companions"):
-        width_effect(scorer(lambda query, texts: [math.nan] * len(texts)), SLATES, width=2)
+        width_effect(
+            scorer(lambda query, texts: [math.nan if len(texts) > 1 else 1.0] * len(texts)),
+            SLATES,
+            width=2,
+        )
 
 
 def test_one_slate_has_nobody_to_lend():
@@ -118,3 +122,64 @@ def test_one_slate_has_nobody_to_lend():
         width_effect(effects(), SLATES[:1], width=2)
     with pytest.raises(UsageError, match="at most 2"):
         width_effect(scorer(lambda query, texts: [0] * len(texts), max_window=2), SLATES, width=3)
+
+
+def test_too_few_texts_are_told_before_anything_is_scored():
+    called = []
+
+    def f(query, texts):
+        called.append(texts)
+        return [0.0] * len(texts)
+
+    # Four texts of the other slate stand in for three companions, not for five.
+    big = slate("r", [0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    with pytest.raises(UsageError, match="'r': its windows of 6 need 5 unrelated texts, .* hold 4"):
+        width_effect(scorer(f), [SLATES[0], big], width=6)
+    with pytest.raises(UsageError, match="need more slates"):
+        width_effect(scorer(f), SLATES[:1])
+    assert called == []
+    width_effect(scorer(f), [SLATES[0], big], width=5)
+    assert called
+
+
+def test_a_scorer_that_always_fails_is_told_with_its_first_failure():
+    def f(query, texts):
+        raise RuntimeError("the model is gone")
+
+    with pytest.raises(ScorerError, match="none of 32 scores, the first failure: .*model is gone"):
+        width_effect(scorer(f), SLATES, width=2)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"width": 2.5}, "width must be at least 1, a whole number, got 2.5"),
+        ({"width": "x"}, "width must be at least 1"),
+        ({"seed": None}, "seed must be a whole number, got None"),
+        ({"part_size": "x"}, "part_size must be at least 1"),
+        ({"rule": None}, "unknown window rule None"),
+    ],
+)
+def test_wrong_kinds_are_refused_by_name(given, said):
+    with pytest.raises(UsageError, match=said):
+        width_effect(effects(), SLATES, **given)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: width_effect(None, SLATES), "a scorer is needed, got None"),
+        (lambda: width_effect(effects(), "ab"), "slates must be a list of Slate"),
+        (lambda: contrast("abc", [1.0]), "scores must be numbers"),
+        (lambda: contrast([1.0, 2.0], [1.0]), "two readings of the same candidates"),
+        (lambda: contrast(None, None), "two readings of the same candidates"),
+    ],
+)
+def test_what_is_no_scorer_slates_or_scores_is_refused(call, said):
+    with pytest.raises(UsageError, match=said):
+        call()
+
+
+def test_no_slates_is_nothing_measured():
+    with pytest.raises(NothingMeasuredError):
+        width_effect(effects(), [])

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from evenhand.errors import NothingMeasuredError, UsageError
+from evenhand.errors import NothingMeasuredError, ScorerError, UsageError
 from evenhand.measure.order import kendall_distance
 from evenhand.score.function import scorer
 from evenhand.score.toy import Toy
@@ -140,3 +140,70 @@ def test_what_cannot_be_searched_is_refused():
             scorer(lambda query, texts: [0] * len(texts), max_window=2),
             slate(3), objective="kendall", width=3,
         )  # fmt: skip
+
+
+def test_a_scorer_that_always_fails_is_told_with_its_first_failure():
+    def f(query, texts):
+        raise RuntimeError("the model is gone")
+
+    with pytest.raises(ScorerError, match="none of 4 scores, the first failure: .*model is gone"):
+        worst_orders(scorer(f), [slate(4)], objective="kendall")
+    with pytest.raises(ScorerError, match="model is gone"):
+        worst_orders(scorer(f), [slate(4)])
+    with pytest.raises(ScorerError, match="model is gone"):
+        worst_order(scorer(f), slate(4), objective="kendall")
+
+
+def test_watched_candidates_are_of_slates_that_are_there():
+    given = [slate(3, "a"), slate(3, "b")]
+    with pytest.raises(UsageError, match="candidates names 'z', no slate; known are 'a', 'b'"):
+        worst_orders(Toy(), given, objective="rank_drop", candidates={"a": "a1", "z": "z1"})
+    with pytest.raises(UsageError, match="candidates names 'b1', no candidate of slate 'a'; known are"):
+        worst_orders(Toy(), given, objective="rank_drop", candidates={"a": "b1"})
+    with pytest.raises(UsageError, match=r"maps slate ids to candidate ids, got \['a'\]"):
+        worst_orders(Toy(), given, objective="rank_drop", candidates=["a"])
+    with pytest.raises(UsageError, match="candidate names 'b1', no candidate of slate 'a'"):
+        worst_order(Toy(), given[0], objective="rank_drop", candidate="b1")
+    found = worst_orders(Toy(), given, objective="rank_drop", candidates={"b": "b2"})
+    assert len(found.slates) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"objective": 3}, "unknown objective 3"),
+        ({"objective": None}, "unknown objective None"),
+        ({"objective": ["kendall"]}, "unknown objective"),
+        ({"threshold": "high"}, "threshold must be a finite number, got 'high'"),
+        ({"threshold": math.inf}, "threshold must be a finite number, got inf"),
+        ({"budget": 2.5}, "budget must be at least 1, a whole number, got 2.5"),
+        ({"budget": "many"}, "budget must be at least 1"),
+        ({"budget": math.inf}, "budget must be at least 1"),
+        ({"width": 1.5}, "width must be at least 1"),
+        ({"seed": None}, "seed must be a whole number"),
+    ],
+)
+def test_wrong_kinds_are_refused_before_anything_is_scored(given, said):
+    called = []
+    one = scorer(lambda query, texts: called.append(1) or [0.0] * len(texts))
+    for call in (
+        lambda: worst_orders(one, [slate(3)], **given),
+        lambda: worst_order(one, slate(3), **given),
+    ):
+        with pytest.raises(UsageError, match=said):
+            call()
+    assert called == []
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: worst_orders(None, [slate(3)]), "a scorer is needed, got None"),
+        (lambda: worst_orders(Toy(), None), "slates must be a list of Slate, got None"),
+        (lambda: worst_orders(Toy(), ["q"]), "slates must hold Slate, got 'q'"),
+        (lambda: worst_order(Toy(), "q", threshold=0.5), "slates must hold Slate, got 'q'"),
+    ],
+)
+def test_what_is_no_scorer_or_slates_is_refused(call, said):
+    with pytest.raises(UsageError, match=said):
+        call()

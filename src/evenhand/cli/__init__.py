@@ -17,7 +17,20 @@ from collections.abc import Sequence
 import typer
 
 from evenhand import __version__
-from evenhand.cli import advise, audit, compare, data, decompose, demo, doctor, report, worst
+from evenhand.cli import (
+    advise,
+    audit,
+    compare,
+    data,
+    decompose,
+    demo,
+    doctor,
+    label,
+    report,
+    select,
+    train,
+    worst,
+)
 from evenhand.cli.common import FAULT, show_warning, tell, told_log
 from evenhand.errors import EvenhandError
 
@@ -38,6 +51,9 @@ app.command("advise")(advise.advise)
 app.command("compare")(compare.compare)
 app.command("decompose")(decompose.decompose)
 app.command("worst")(worst.worst)
+app.command("label")(label.label)
+app.command("train")(train.train)
+app.command("select")(select.select)
 app.command("doctor")(doctor.doctor)
 app.add_typer(data.app, name="data")
 

@@ -20,6 +20,7 @@ from evenhand.cli.common import (
     tell,
     write_reports,
 )
+from evenhand.errors import UsageError
 
 if TYPE_CHECKING:
     from evenhand.types import Scorer
@@ -50,7 +51,7 @@ def audit(
     ] = None,
     seed: Annotated[int, options.SEED] = 0,
     visibility: Annotated[
-        str | None, typer.Option(help="What sees what: sequential or parallel.")
+        str | None, typer.Option(help="What sees what: sequential, parallel or isolated.")
     ] = None,
     markers: Annotated[
         str | None, typer.Option(help="Tags of the slots: numeric, letters, random, single.")
@@ -69,6 +70,7 @@ def audit(
     ] = None,
     dtype: Annotated[str | None, typer.Option(help="Number type of the weights, e.g. float32.")] = None,
     setting: Annotated[list[str] | None, options.SETTING] = None,
+    remedy: Annotated[list[str] | None, options.REMEDY] = None,
     threshold: Annotated[float | None, options.THRESHOLD] = None,
     measure: Annotated[
         list[str] | None, typer.Option(help="A further measure; repeat for more.")
@@ -89,9 +91,8 @@ def audit(
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Score slates in many presentations and show how far scores and decisions depend on them."""
-    from evenhand.cli.inputs import open_slates, parse_settings
+    from evenhand.cli.inputs import open_remedied, open_slates, parse_settings
     from evenhand.report import result
-    from evenhand.score import open_scorer
 
     named = {
         "visibility": visibility,
@@ -104,10 +105,11 @@ def audit(
     }
     check_reports(html, markdown)
     reading = (reader, reader_task, reader_top, reader_retained, reader_setting)
-    readers.check_reader(*reading, channels=channels)
+    wanted = readers.check_reader(*reading, channels=channels)
     asked = asked_channels(channels, design)
     found = open_slates(slates, run=run, depth=depth, limit=limit)
-    opened = open_scorer(scorer, **_given(named), **parse_settings(setting or []))
+    given = _given(named, parse_settings(setting or []))
+    opened = open_remedied(scorer, given, remedy, seed=seed)
     settings: dict[str, Any] = {"rows": rows, "width": width, "rule": rule, "seed": seed}
     settings |= {"threshold": threshold, "measures": measure or None, "part_size": part_size}
     settings |= _as_declared(slates, opened, width, rubric)
@@ -115,9 +117,10 @@ def audit(
         files = {"out": out, "html": html, "markdown": markdown}
         audit_channels(opened, found, asked, as_json=as_json, **files, **settings)
         return
+    readers.load_reader(wanted)
     with resumable(out), progress(opened.name, resumes=True) as bar:
         done = result.audit(opened, found, design=design, out=out, progress=bar, **settings)
-    readers.read_results([done], *reading)
+    readers.read_results([done], wanted, kept=out is not None)
     put_results([done], as_json=as_json)
     write_reports([done], html, markdown)
     tell(f"records: {out}" if out is not None else "records were not kept; --out FOLDER keeps them")
@@ -139,6 +142,9 @@ def _as_declared(source: str, opened: Scorer, width: int | None, rubric: str | N
     return settings
 
 
-def _given(options: dict[str, Any]) -> dict[str, Any]:
+def _given(options: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
     """Return the options that were set; a scorer refuses those it does not know."""
-    return {name: value for name, value in options.items() if value is not None}
+    given = {name: value for name, value in options.items() if value is not None}
+    if twice := sorted(given.keys() & settings.keys()):
+        raise UsageError(f"given twice, as an option and by --set: {', '.join(twice)}; name each once")
+    return given | settings

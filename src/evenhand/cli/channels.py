@@ -58,7 +58,7 @@ def audit_channels(
         UsageError: a channel is unknown, or the scorer does not honour it.
     """
     from evenhand.report import channels as report
-    from evenhand.report.result import write_html, write_text
+    from evenhand.report.result import write_text
     from evenhand.study.channels import require_honoured
 
     require_honoured(scorer, channels)
@@ -68,7 +68,7 @@ def audit_channels(
         )
     _put(done, as_json)
     if html is not None:
-        tell(f"report: {write_html(done.results(), html)}")
+        tell(f"report: {done.to_html(html)}")
     if markdown is not None:
         tell(f"report: {write_text(markdown, done.to_markdown())}")
     tell(f"records: {out}" if out is not None else "records were not kept; --out FOLDER keeps them")

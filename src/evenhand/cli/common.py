@@ -8,9 +8,9 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Step = Callable[[int, int], None]
 
+PARTLY = 7
 FAULT = 70
 INTERRUPTED = 130
 
@@ -182,12 +183,23 @@ def put_results(results: Sequence[Result], *, as_json: bool, title: str | None =
     from rich.console import Console
 
     from evenhand.report import text
+    from evenhand.report.result import labels_of
 
-    console = Console()
+    console, labels = Console(), labels_of(results)
     if console.is_terminal:
-        console.print(text.render(analyses, title=title))
+        console.print(text.render(analyses, title=title, labels=labels, width=console.width))
     else:
-        put(text.to_text(analyses, title=title))
+        put(text.to_text(analyses, title=title, labels=labels))
+
+
+def keep_result(out: Path | None, found: Mapping[str, Any]) -> None:
+    """Write what a study found beside its kept answers, where it has a folder, and say so."""
+    if out is None:
+        return
+    from evenhand.study.kept import write_result
+
+    write_result(out, found)
+    tell(f"records: {out}")
 
 
 def check_reports(html: Path | None, markdown: Path | None) -> None:
@@ -213,23 +225,27 @@ def check_reports(html: Path | None, markdown: Path | None) -> None:
 def write_reports(results: Sequence[Result], html: object | None, markdown: object | None) -> None:
     """Write the files that were asked for and say where they are."""
     from evenhand.report.markdown import to_markdown
-    from evenhand.report.result import write_html, write_text
+    from evenhand.report.result import labels_of, write_html, write_text
 
     if html is not None:
         tell(f"report: {write_html(results, str(html))}")
     if markdown is not None:
-        document = to_markdown([result.analysis for result in results])
+        analyses = [result.analysis for result in results]
+        document = to_markdown(analyses, labels=labels_of(results))
         tell(f"report: {write_text(str(markdown), document)}")
 
 
 def leave(results: Sequence[Result]) -> None:
     """End the verb with the exit code of the gravest verdict over its results."""
+    from evenhand.report.result import labels_of
+    from evenhand.report.settings import column_names
     from evenhand.study.verdict import verdict
 
-    ends = [verdict(result.analysis) for result in results]
-    for result, end in zip(results, ends, strict=True):
+    analyses = [result.analysis for result in results]
+    ends = [verdict(analysis) for analysis in analyses]
+    for name, end in zip(column_names(analyses, labels_of(results)), ends, strict=True):
         if end.exit_code:
-            tell(f"evenhand: {result.analysis.scorer.get('name')}: {end.word} (exit {end.exit_code})")
+            tell(f"evenhand: {name}: {end.word} (exit {end.exit_code})")
     code = max((end.exit_code for end in ends), default=0)
     if code:
         raise typer.Exit(code)

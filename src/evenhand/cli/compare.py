@@ -10,6 +10,7 @@ import typer
 
 from evenhand.cli.common import JSON, put, put_json, tell
 from evenhand.errors import UsageError
+from evenhand.study.counted import counted
 
 if TYPE_CHECKING:
     from evenhand.study.compare import Compared, Pairs
@@ -44,7 +45,11 @@ def compare(
         bool, typer.Option("--match-retention", help="Cut all at the share that the baseline keeps.")
     ] = False,
     max_missing: Annotated[
-        float, typer.Option(help="Largest share of pairs lacking scores that still gives a p-value.")
+        float,
+        typer.Option(
+            help="Largest share of pairs lacking scores that still gives an interval of the others; "
+            "a p-value is given where no pair lacks any."
+        ),
     ] = 0.0,
     draws: Annotated[int, typer.Option(help="Bootstrap draws and drawn sign flips.")] = 20_000,
     level: Annotated[float, typer.Option(help="Coverage of the intervals; alpha is 1 - level.")] = 0.95,
@@ -116,9 +121,11 @@ def _put(found: Compared, as_json: bool) -> None:
 def _leave(found: Compared) -> None:
     """End with 7 where scores are missing, 8 where a p-value is withheld for another reason."""
     if found.missing_scores:
-        tell(f"evenhand: {found.missing_scores} scores are missing: partly measured (exit 7)")
+        missing = counted(found.missing_scores, "missing score")
+        tell(f"evenhand: {missing}: partly measured (exit 7)")
         raise typer.Exit(7)
     withheld = sum(row.verdict == "withheld" for row in found.rows)
     if withheld:
-        tell(f"evenhand: {withheld} comparisons have no p-value: inconclusive (exit 8)")
+        without = counted(withheld, "comparison")
+        tell(f"evenhand: {without} without a p-value: inconclusive (exit 8)")
         raise typer.Exit(8)

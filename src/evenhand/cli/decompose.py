@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from evenhand.cli import options
-from evenhand.cli.common import JSON, progress, put, put_json, resumable, tell
+from evenhand.cli.common import JSON, PARTLY, keep_result, progress, put, put_json, resumable, tell
 from evenhand.study.counted import counted
 
 if TYPE_CHECKING:
     from evenhand.study.decompose import Decomposition
+    from evenhand.study.reference import Reference
     from evenhand.study.width import Width
-    from evenhand.types import Estimate
-
-PARTLY = 7
 
 
 def decompose(
@@ -37,32 +36,51 @@ def decompose(
             "--alone", help="Read each candidate alone and with stand-ins too: three prompts each."
         ),
     ] = False,
+    reference: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of a decompose --out: the share of its residual variance that is left here."
+        ),
+    ] = None,
     setting: Annotated[list[str] | None, options.SETTING] = None,
+    remedy: Annotated[list[str] | None, options.REMEDY] = None,
+    out: Annotated[Path | None, options.OUT] = None,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Split the movement of scores into companions, order inside the window and noise."""
     from evenhand import __version__
-    from evenhand.cli.inputs import open_slates, parse_settings
-    from evenhand.score import open_scorer
+    from evenhand.cli.inputs import open_remedied, open_slates, parse_settings
     from evenhand.study import decompose as study
-    from evenhand.study.width import width_effect
+    from evenhand.study.kept import kept
+    from evenhand.study.reference import open_reference
+    from evenhand.study.width import require_width_effect, width_effect
 
     found = list(open_slates(slates, run=run, depth=depth, limit=limit))
-    opened = open_scorer(scorer, **parse_settings(setting or []))
-    with resumable(None), progress(opened.name) as shown:
-        done = study.decompose(
-            opened, found, partitions=partitions, orders=orders, width=width, rule=rule, seed=seed,
-            progress=shown,
-        )  # fmt: skip
-    apart = None
-    if alone:
-        with resumable(None), progress(f"{opened.name}, alone and beside others") as shown:
-            apart = width_effect(opened, found, width=width, rule=rule, seed=seed, progress=shown)
+    opened = open_remedied(scorer, parse_settings(setting or []), remedy, seed=seed)
+    if alone:  # what it lacks is told before anything is scored
+        require_width_effect(opened, found, width=width, rule=rule, seed=seed)
+    width = opened.default_window if width is None else width
+    shape: dict[str, Any] = {"width": width, "rule": rule, "seed": seed}
+    drawn: dict[str, Any] = {"partitions": partitions, "orders": orders}
+    settings, apart = {**drawn, **shape}, None
+    against = None if reference is None else open_reference(reference, opened, found, settings)
+    with resumable(out), kept(opened, out, "decompose", settings, found) as asked:
+        with progress(opened.name) as shown:
+            done = study.decompose(asked, found, **drawn, **shape, progress=shown)
+        if alone:
+            with progress(f"{opened.name}, alone and beside others") as shown:
+                apart = width_effect(asked, found, **shape, progress=shown)
+    document = {"decomposition": done.to_dict(), "width": None if apart is None else apart.to_dict()}
+    if against is not None:
+        document["reference"] = reference_dict(done, against)
+    keep_result(out, document)
     if as_json:
-        width_part = None if apart is None else apart.to_dict()
-        put_json({"evenhand": __version__, "decomposition": done.to_dict(), "width": width_part})
+        put_json({"evenhand": __version__, **document})
     else:
-        put("\n".join([*channel_lines(done), *([] if apart is None else width_lines(apart))]))
+        lines = channel_lines(done)
+        lines += [] if against is None else [reference_line(done, against)]
+        lines += [] if apart is None else width_lines(apart)
+        put("\n".join(lines))
     missing = done.missing + (0 if apart is None else apart.missing)
     if missing:
         tell(f"evenhand: {missing} scores are missing (exit {PARTLY})")
@@ -71,7 +89,7 @@ def decompose(
 
 def channel_lines(found: Decomposition) -> list[str]:
     """Return the table of components, shares and the nested estimate."""
-    from evenhand.report.digits import count, number
+    from evenhand.report.digits import count, interval, number
 
     crossed, settings = found.crossed, found.settings
     lines = [
@@ -83,7 +101,7 @@ def channel_lines(found: Decomposition) -> list[str]:
     for name, label in (("companions", "companions"), ("order", "order in window"), ("noise", "noise")):
         share, part = getattr(crossed, f"{name}_share"), getattr(crossed, name)
         # Estimates below 0 are kept in the numbers; a share or sd shown is never negative.
-        lines.append(f"{label:<22}{_interval(share):<26}{number(max(0.0, part.mean) ** 0.5)}")
+        lines.append(f"{label:<22}{interval(share, least=0.0):<26}{number(max(0.0, part.mean) ** 0.5)}")
     lines.append(f"{'all':<22}{'':<26}{number(max(0.0, crossed.total.mean) ** 0.5)}")
     nested = found.nested.shares()
     lines.append(
@@ -98,9 +116,30 @@ def channel_lines(found: Decomposition) -> list[str]:
     return lines
 
 
+def reference_dict(found: Decomposition, against: Reference) -> dict[str, Any]:
+    """Return the residual share against a reference, as JSON values."""
+    from evenhand.study.plain import plain
+
+    share: object = plain(against.residual_share(found.nested))
+    return {"scorer": against.name, "folder": against.folder, "residual_share": share}
+
+
+def reference_line(found: Decomposition, against: Reference) -> str:
+    """Return the residual share against a reference, in one line."""
+    from evenhand.report.clean import one_line
+    from evenhand.report.digits import number
+
+    share = against.residual_share(found.nested)
+    why = "" if share == share else "; missing scores leave other candidates, or it does not move"
+    return (
+        f"residual variance over that of {one_line(against.name)}: {number(share)}{why} "
+        "(nested estimate; 1 = as there, 0 = nothing left)"
+    )
+
+
 def width_lines(found: Width) -> list[str]:
     """Return the table of what company does to a score."""
-    from evenhand.report.digits import number
+    from evenhand.report.digits import interval, number
 
     named = {
         "slot": "place in the form",
@@ -114,20 +153,9 @@ def width_lines(found: Width) -> list[str]:
     ]
     for name, label in named.items():
         step = found.steps[name]
-        cells = [_interval(one, clip=False) for one in (step.difference, step.kendall)]
+        cells = [interval(one) for one in (step.difference, step.kendall)]
         lines.append(
             f"{label:<24}" + "".join(f"{cell:<26}" for cell in cells) + number(step.correlation.mean)
         )
     lines.append(f"stand-ins are {number(found.length_ratio, 2)} times as long as those they replace")
     return lines
-
-
-def _interval(estimate: Estimate, clip: bool = True) -> str:
-    from evenhand.report.digits import number
-
-    low = 0.0 if clip else -float("inf")
-    mean, bottom, top = (
-        value if value != value else max(low, value)
-        for value in (estimate.mean, estimate.low, estimate.high)
-    )
-    return f"{number(mean)} [{number(bottom)}, {number(top)}]"

@@ -1,4 +1,4 @@
-"""Where the slates of a verb come from."""
+"""Where the slates and the scorer of a verb come from."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evenhand.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from evenhand.data.collections import Collection
-    from evenhand.types import Slate
+    from evenhand.types import Scorer, Slate
 
 DEMO = "demo"
 
@@ -43,8 +43,32 @@ def open_slates(
     return slates if limit is None else list(itertools.islice(slates, min(limit, sys.maxsize)))
 
 
-def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
+def open_remedied(
+    spec: str, options: Mapping[str, Any], remedies: Sequence[str] | None, *, seed: int = 0
+) -> Scorer:
+    """Return the scorer that a spec names, behind remedies; the first of them is innermost.
+
+    Args:
+        spec: as `open_scorer` takes it.
+        options: of the scorer.
+        remedies: texts as `evenhand.remedy.parse` takes them, read before a model is loaded.
+        seed: of the remedies' draws where their text names none.
+
+    Raises:
+        UsageError: a name or option is unknown, or a remedy does not fit the scorer.
+    """
+    from evenhand.remedy import apply, parse
+    from evenhand.score import open_scorer
+
+    parsed = [parse(text, seed=seed) for text in remedies or []]
+    return apply(open_scorer(spec, **options), parsed)
+
+
+def parse_settings(settings: Sequence[str], *, flag: str = "--set") -> dict[str, Any]:
     """Return options from NAME=VALUE words; a value is a Python literal or else a string.
+
+    Args:
+        settings: the words. flag: of the command line, which messages blame.
 
     Raises:
         UsageError: a word has no name or no '=', or a name comes twice.
@@ -53,9 +77,9 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
     for word in settings:
         name, equals, value = word.partition("=")
         if not (name and equals):
-            raise UsageError(f"--set takes NAME=VALUE, got {word!r}")
+            raise UsageError(f"{flag} takes NAME=VALUE, got {word!r}")
         if name in options:
-            raise UsageError(f"--set names {name!r} twice")
+            raise UsageError(f"{flag} names {name!r} twice")
         try:
             options[name] = ast.literal_eval(value)
         except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):

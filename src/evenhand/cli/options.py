@@ -12,4 +12,10 @@ WIDTH = typer.Option(help="B, most candidates in a prompt. Default: the scorer's
 RULE = typer.Option(help="How windows are cut: contiguous or interleaved.")
 SEED = typer.Option(help="Seed of everything that is drawn.")
 THRESHOLD = typer.Option(help="Keep candidates at or above it. Default: fitted.")
+REMEDY = typer.Option(
+    "--remedy",
+    help="Remedy around the scorer, e.g. average:4 or interleave; repeat for more, innermost first.",
+    metavar="NAME",
+)
+OUT = typer.Option(help="Keep the answers in this folder; a study that was stopped goes on there.")
 SETTING = typer.Option("--set", help="Any scorer option; repeat for more.", metavar="NAME=VALUE")

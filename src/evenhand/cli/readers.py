@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -11,6 +13,8 @@ from evenhand.cli.common import progress, resumable
 from evenhand.errors import UsageError
 
 if TYPE_CHECKING:
+    from evenhand.decide.prompts import Task
+    from evenhand.decide.reading import Reader
     from evenhand.report.result import Result
 
 READER = typer.Option(
@@ -26,6 +30,31 @@ SETTING = typer.Option(
 )
 
 
+@dataclass(frozen=True)
+class Asked:
+    """A reader that was asked for, its names and options checked.
+
+    Attributes:
+        spec, task: as given; the usual task where none was.
+        top: candidates it reads; None = all that are retained.
+        retained: it reads what the threshold retains.
+        options: of the reader.
+    """
+
+    spec: str
+    task: Task
+    top: int | None
+    retained: bool
+    options: Mapping[str, Any]
+
+    @cached_property
+    def reader(self) -> Reader:
+        """The reader itself; its weights are loaded at the first look."""
+        from evenhand.decide import open_reader
+
+        return open_reader(self.spec, self.task, **self.options)
+
+
 def check_reader(
     spec: str | None,
     task: str | None,
@@ -34,53 +63,52 @@ def check_reader(
     settings: Sequence[str] | None,
     *,
     channels: str | None = None,
-) -> None:
-    """Refuse reader options without a reader, or that exclude each other.
+) -> Asked | None:
+    """Return the reader that is asked for, None where none is; nothing is loaded yet.
 
     Raises:
-        UsageError: they do.
+        UsageError: reader options without a reader, that exclude each other, are unknown
+            or of the wrong kind; an unknown task or model.
+        InputError: a local model is not there.
+        MissingExtraError: the model needs an extra that is not installed.
     """
-    if spec is None and (task is not None or top is not None or retained or settings):
-        raise UsageError("--reader-... is for a reader; name one with --reader SPEC")
-    if spec is not None and channels is not None:
+    if spec is None:
+        if task is not None or top is not None or retained or settings:
+            raise UsageError("--reader-... is for a reader; name one with --reader SPEC")
+        return None
+    if channels is not None:
         raise UsageError("--reader and --channels exclude each other; read the run of one design")
-    if spec is not None:
-        _check_names(spec, task)
     if retained and top is not None:
         raise UsageError("--reader-top and --reader-retained exclude each other")
     if top is not None and top < 1:
         raise UsageError(f"--reader-top must be at least 1, got {top}")
-
-
-def _check_names(spec: str, task: str | None) -> None:
-    """Refuse a task or a model's name that is none, before anything is scored."""
-    from evenhand.decide.prompts import check_task
-    from evenhand.models.source import parse
-
-    check_task(task or "answer")
-    if not spec.startswith("openai:"):
-        parse(spec)
-
-
-def read_results(
-    results: Sequence[Result],
-    spec: str | None,
-    task: str | None,
-    top: int | None,
-    retained: bool,
-    settings: Sequence[str] | None,
-) -> None:
-    """Let the reader that was asked for read each run; nothing where none was."""
-    if spec is None:
-        return
     from evenhand.cli.inputs import parse_settings
-    from evenhand.decide import open_reader
+    from evenhand.decide import check_reader as check
     from evenhand.decide.prompts import check_task
     from evenhand.decide.reading import TOP as USUAL
 
-    asked = task or "answer"
-    reader = open_reader(spec, check_task(asked), **parse_settings(settings or []))
+    options = parse_settings(settings or [], flag="--reader-set")
+    known = check_task(task or "answer")
+    check(spec, known, **options)
+    return Asked(spec, known, None if retained else top or USUAL, retained, options)
+
+
+def load_reader(asked: Asked | None) -> None:
+    """Load the reader that is asked for, so that what fails of it fails before anything is scored."""
+    if asked is not None:
+        _ = asked.reader
+
+
+def read_results(results: Sequence[Result], asked: Asked | None, *, kept: bool = True) -> None:
+    """Let the reader that was asked for read each run; nothing where none was.
+
+    Args:
+        results: the runs. asked: of `check_reader`.
+        kept: the runs outlive this call, so that a stopped reading goes on in the next.
+    """
+    if asked is None:
+        return
+    name = f"reader {asked.reader.name}"
     for result in results:
-        with resumable(result.path), progress(f"reader {reader.name}") as bar:
-            most = None if retained else top or USUAL
-            result.read(reader, top=most, retained=retained, progress=bar)
+        with resumable(result.path if kept else None), progress(name, resumes=True) as bar:
+            result.read(asked.reader, top=asked.top, retained=asked.retained, progress=bar)

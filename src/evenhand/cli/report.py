@@ -34,9 +34,9 @@ def report(
     from evenhand.report.result import Result
 
     asked = (reader, reader_task, reader_top, reader_retained, reader_setting)
-    readers.check_reader(*asked)
+    wanted = readers.check_reader(*asked)
     results = [Result(run, threshold=threshold, measures=measure or None) for run in runs]
-    readers.read_results(results, *asked)
+    readers.read_results(results, wanted)
     put_results(results, as_json=as_json)
     write_reports(results, html, markdown)
     leave(results)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from evenhand.cli import options
-from evenhand.cli.common import JSON, progress, put, put_json, resumable, tell
+from evenhand.cli.common import JSON, PARTLY, keep_result, progress, put, put_json, resumable, tell
+from evenhand.errors import UsageError
 from evenhand.study.counted import counted
 
 if TYPE_CHECKING:
     from evenhand.study.worst import WorstCases
-    from evenhand.types import Estimate
 
-PARTLY = 7
 _LISTED = 10
 
 
@@ -38,21 +38,34 @@ def worst(
     rule: Annotated[str, options.RULE] = "contiguous",
     seed: Annotated[int, options.SEED] = 0,
     setting: Annotated[list[str] | None, options.SETTING] = None,
+    remedy: Annotated[list[str] | None, options.REMEDY] = None,
+    out: Annotated[Path | None, options.OUT] = None,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Search each slate for the order that changes its decision most."""
     from evenhand import __version__
-    from evenhand.cli.inputs import open_slates, parse_settings
-    from evenhand.score import open_scorer
+    from evenhand.cli.inputs import open_remedied, open_slates, parse_settings
+    from evenhand.study.kept import kept
     from evenhand.study.worst import worst_orders
 
-    found = open_slates(slates, run=run, depth=depth, limit=limit)
-    opened = open_scorer(scorer, **parse_settings(setting or []))
-    with resumable(None), progress(opened.name) as shown:
-        done = worst_orders(
-            opened, found, objective=objective, threshold=threshold, budget=budget, width=width,
-            rule=rule, seed=seed, progress=shown,
-        )  # fmt: skip
+    found = list(open_slates(slates, run=run, depth=depth, limit=limit))
+    opened = open_remedied(scorer, parse_settings(setting or []), remedy, seed=seed)
+    if getattr(opened, "draws", False):
+        raise UsageError(
+            f"{opened.name} draws orders of its own, so no order is its worst: a search would find "
+            "chance. Search the scorer without that remedy."
+        )
+    settings: dict[str, Any] = {
+        "objective": objective, "threshold": threshold, "budget": budget,
+        "width": opened.default_window if width is None else width, "rule": rule, "seed": seed,
+    }  # fmt: skip
+    with (
+        resumable(out),
+        kept(opened, out, "worst", settings, found) as asked,
+        progress(opened.name) as shown,
+    ):
+        done = worst_orders(asked, found, **settings, progress=shown)
+    keep_result(out, done.to_dict())
     if as_json:
         put_json({"evenhand": __version__, **done.to_dict()})
     else:
@@ -69,17 +82,17 @@ def worst(
 def worst_lines(found: WorstCases) -> list[str]:
     """Return the summary over slates, and the slates with the worst orders."""
     from evenhand.report.clean import one_line
-    from evenhand.report.digits import count, number
+    from evenhand.report.digits import count, interval, number
 
     settings = found.settings
     lines = [
         f"{found.scorer['name']}: {counted(len(found.slates), 'slate')}, "
         f"objective {settings['objective']}, B {settings['width'] or 'whole slate'}, "
         f"{settings['rule']}, seed {settings['seed']}",
-        f"{'worst order found':<24}{_interval(found.value)}",
-        f"{'the same, read again':<24}{_interval(found.confirmed)}",
-        f"{'random orders, mean':<24}{_interval(found.random_mean)}",
-        f"{'noise floor':<24}{_interval(found.floor)}",
+        f"{'worst order found':<24}{interval(found.value)}",
+        f"{'the same, read again':<24}{interval(found.confirmed)}",
+        f"{'random orders, mean':<24}{interval(found.random_mean)}",
+        f"{'noise floor':<24}{interval(found.floor)}",
         f"{count(found.prompts)} prompts; worst order certain in {found.exact} of {len(found.slates)} "
         "slates, a lower bound in the others",
     ]
@@ -93,9 +106,3 @@ def worst_lines(found: WorstCases) -> list[str]:
             f"at most {number(one.random_max)}; {one.orders} orders) by {order}"
         )
     return lines
-
-
-def _interval(estimate: Estimate) -> str:
-    from evenhand.report.digits import number
-
-    return f"{number(estimate.mean)} [{number(estimate.low)}, {number(estimate.high)}]"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from evenhand.measure.checks import whole
 from evenhand.types import FloatArray
 
 _LINES = 15
@@ -80,7 +81,11 @@ class Advice:
 
         Args:
             lines: most thresholds shown: evenly spaced in rank, and the advised one.
+
+        Raises:
+            UsageError: lines < 1.
         """
+        lines = whole("lines", lines)
         said = "none" if self.threshold is None else f"{self.threshold:.6g}"
         out = [f"advised threshold: {said} ({self.reason})"]
         out.append(f"floor on overlap without empty pairs: {self.floor:.3f}")

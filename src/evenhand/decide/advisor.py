@@ -19,6 +19,7 @@ import numpy as np
 from evenhand.decide.advice import Advice, Region, TradeOff
 from evenhand.decide.threshold import fold_of
 from evenhand.errors import NothingMeasuredError, UsageError
+from evenhand.measure.checks import finite, floats, inside, integer, listed, of_kind, whole
 from evenhand.measure.spread import order_sd
 from evenhand.measure.sweep import overlap_at, set_f1_at
 from evenhand.types import BoolArray, FloatArray, IntArray
@@ -43,6 +44,16 @@ class SlateScores:
     random: FloatArray
     relevance: BoolArray | None = None
     exhaustive: bool = False
+
+    def __post_init__(self) -> None:
+        n = floats("canonical scores", self.canonical).shape
+        rows = floats("scores of random rows", self.random)
+        known = n if self.relevance is None else floats("relevance", self.relevance).shape
+        if len(n) != 1 or rows.shape[1:] != n or known != n:
+            raise UsageError(
+                f"slate {self.slate_id!r}: canonical scores of shape {n}, random rows of shape "
+                f"{rows.shape}, relevance of shape {known}; one number per candidate in each row"
+            )
 
 
 def advise(
@@ -74,14 +85,16 @@ def advise(
         seed: of the folds.
 
     Raises:
-        UsageError: floor outside [0, 1], most outside (0, 1), points < 1.
+        UsageError: floor outside [0, 1], most outside (0, 1), points < 1, regions < 0,
+            no SlateScores; or slates have grades, and no candidate is relevant, so that
+            every threshold has F1 0.
         NothingMeasuredError: no score is there.
     """
-    if not 0 <= floor <= 1 or not 0 < most < 1 or points < 1:
-        raise UsageError(
-            f"needs 0 <= floor <= 1, 0 < most < 1 and points >= 1; got floor={floor}, most={most}, "
-            f"points={points}"
-        )
+    slates = _checked(slates)
+    if not 0 <= finite("floor", floor) <= 1:
+        raise UsageError(f"floor must lie in 0 to 1, got {floor}")
+    inside("most", most)
+    points, regions, seed = whole("points", points), whole("regions", regions, 0), integer("seed", seed)
     thresholds = cuts([one.canonical for one in slates], points)
     bandwidth = _bandwidth(slates)
     f1 = np.stack([_f1(one, thresholds) for one in slates])
@@ -118,6 +131,20 @@ def advise(
     )
 
 
+def _checked(slates: Sequence[SlateScores]) -> list[SlateScores]:
+    found = listed("slates", slates, "SlateScores")
+    of_kind("slates", found, SlateScores)
+    if not found:
+        raise NothingMeasuredError("the advisor needs scores, and there is no slate")
+    graded = [one.relevance for one in found if one.relevance is not None]
+    if graded and not any(np.any(one) for one in graded):
+        raise UsageError(
+            f"no candidate of the {len(graded)} slates with grades is relevant, so every threshold has "
+            "F1 0 and none can be advised; count lower grades as relevant (min_grade)"
+        )
+    return found
+
+
 def cuts(rows: Sequence[FloatArray], points: int) -> FloatArray:
     """Return the midpoints of adjacent distinct scores, at most `points`, rising.
 
@@ -125,8 +152,10 @@ def cuts(rows: Sequence[FloatArray], points: int) -> FloatArray:
     fewer than two distinct scores there is no such cut, and none is returned.
 
     Raises:
+        UsageError: points < 1.
         NothingMeasuredError: no score is there.
     """
+    points = whole("points", points)
     pooled: FloatArray = np.concatenate([np.empty(0), *(np.ravel(row) for row in rows)])
     pooled = np.sort(pooled[~np.isnan(pooled)])
     if not pooled.size:

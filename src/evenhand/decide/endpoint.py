@@ -1,35 +1,39 @@
 """A reader behind an OpenAI-compatible endpoint: chat completions over HTTP.
 
-Requests run side by side, a bounded number at a time, and answers are put back by
-the place of their request. Too many requests (429), server faults (5xx), timeouts
-and broken connections are tried again after a doubling pause, or the pause the
-server names. An answer that stays away, is empty in form, or names no label is
-missing, with its reason. A key is read from an environment variable and stands in
-no name, hash, record or message.
+Requests go through `evenhand.score.http`: side by side, tried again where that can
+help, answers put back by the place of their request. An answer that stays away, is
+empty in form, or names no label is missing, with its reason. A key is read from an
+environment variable and stands in no name, hash, record or message.
+
+A verdict is the label whose first token is the most likely one, where the endpoint
+tells the log-probabilities of the next token; where it does not, or refuses to be asked
+for them, the label that the answer's text names.
 """
 
 from __future__ import annotations
 
+import math
 import os
-import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
-
-import httpx
+from typing import Any, Literal
 
 from evenhand.decide.answers import first_line
 from evenhand.decide.prompts import PROMPTS, Task, check_task, user_turn
 from evenhand.decide.reading import Evidence, Reading
-from evenhand.decide.verdicts import LABELS, as_label, find_label
-from evenhand.errors import ScorerError, UsageError
+from evenhand.decide.verdicts import LABELS, as_label, find_label, likeliest_label
+from evenhand.errors import UsageError, require_count
+from evenhand.measure.checks import choice
+from evenhand.score.answers import next_token
+from evenhand.score.http import Answer, Caller, HttpOptions, checked_address, key_headers
 from evenhand.seeds import content_hash
 
 MAX_TOKENS = 64
-LONGEST_PAUSE = 60.0
-# No answer can come whatever is asked: no key, no right, no such place or model.
-_HOPELESS = (401, 403, 404)
+_PATH = "/chat/completions"
+# Servers allow about 20.
+_LIKELY = 20
+# What a server answers that does not know a field of the request.
+_REFUSED = ("the service answered 400", "the service answered 422")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,7 @@ class EndpointOptions:
         pause: seconds before the first of them; it doubles.
         timeout: seconds a try may take.
         max_candidate_words: cut of each candidate, in words: tokens are not known here.
+        verdict: "likelihood" (of the labels, else by text; see the module) or "text".
     """
 
     base_url: str | None = None
@@ -53,12 +58,17 @@ class EndpointOptions:
     pause: float = 1.0
     timeout: float = 60.0
     max_candidate_words: int = 400
+    verdict: Literal["likelihood", "text"] = "likelihood"
 
     def __post_init__(self) -> None:
-        if self.concurrency < 1 or self.retries < 0 or self.max_candidate_words < 1:
-            raise UsageError("concurrency and max_candidate_words must be at least 1, retries 0")
-        if self.pause < 0 or self.timeout <= 0:
-            raise UsageError("pause must not be negative, timeout must be above 0")
+        choice("verdict", self.verdict, ("likelihood", "text"))
+        require_count("max_candidate_words", self.max_candidate_words)
+        _ = self.http
+
+    @property
+    def http(self) -> HttpOptions:
+        """How the endpoint is asked."""
+        return HttpOptions(self.concurrency, self.retries, self.pause, self.timeout)
 
 
 class EndpointReader:
@@ -85,7 +95,7 @@ class EndpointReader:
                 "or set OPENAI_BASE_URL"
             )
         self.model, self.task = model, task
-        self._url = base.rstrip("/") + "/chat/completions"
+        self._base = checked_address(base)
         self.name = f"openai:{model}"
 
     @property
@@ -93,30 +103,41 @@ class EndpointReader:
         """Hash of address, model, prompt and settings; the weights behind them are not known."""
         prompt = PROMPTS[self.task]
         words = [prompt.system, user_turn(self.task, "", ("",)), prompt.none, MAX_TOKENS]
-        asked = [self._url, self.model, self.options.max_candidate_words]
+        asked = [self._base + _PATH, self.model, self.options.max_candidate_words]
+        asked += [self.options.verdict] if self.task == "verdict" else []
         return content_hash([*asked, self.task, *words])[:16]
 
     def read(self, evidence: Sequence[Evidence]) -> list[Reading]:
         """Read many, in the given order whatever the order of the answers.
 
         Raises:
-            ScorerError: the endpoint refuses the key or does not know the address or model.
+            ScorerError: the endpoint refuses the key, does not know the address or
+                model, or cannot be reached.
         """
         if not evidence:
             return []
-        key = os.environ.get(self.options.key_variable)
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        stop = threading.Event()
-        with (
-            httpx.Client(timeout=self.options.timeout, headers=headers) as client,
-            ThreadPoolExecutor(self.options.concurrency) as pool,
-        ):
-            try:
-                return list(pool.map(lambda one: self._one(client, one, stop), evidence))
-            finally:
-                stop.set()
+        caller = Caller(self._base, self.options.http, key_headers(None, self.options.key_variable))
+        asked = [self._asked(one) for one in evidence]
+        try:
+            answers = self._posted(caller, [body for body, _ in asked])
+        finally:
+            caller.close()
+        return [self._reading(one, cut) for one, (_, cut) in zip(answers, asked, strict=True)]
 
-    def _one(self, client: httpx.Client, evidence: Evidence, stop: threading.Event) -> Reading:
+    def _posted(self, caller: Caller, bodies: list[dict[str, Any]]) -> list[Answer]:
+        """Return the answers; where log-probabilities are refused, those to the bare requests."""
+        if self.task != "verdict" or self.options.verdict == "text":
+            return caller.post(_PATH, bodies)
+        more = {"logprobs": True, "top_logprobs": _LIKELY}
+        found = caller.post(_PATH, [{**body, **more} for body in bodies])
+        refused = [at for at, one in enumerate(found) if (one.failure or "").startswith(_REFUSED)]
+        again = caller.post(_PATH, [bodies[at] for at in refused]) if refused else []
+        for at, answer in zip(refused, again, strict=True):
+            found[at] = answer
+        return found
+
+    def _asked(self, evidence: Evidence) -> tuple[dict[str, Any], int]:
+        """Return the request for one piece of evidence, and the words cut."""
         texts, cut = [], 0
         for text in evidence.texts:
             words = text.split()
@@ -133,57 +154,31 @@ class EndpointReader:
             "temperature": 0,
             "max_tokens": MAX_TOKENS,
         }
-        answer, failure = self._ask(client, body, stop)
+        return body, cut
+
+    def _reading(self, answered: Answer, cut: int) -> Reading:
+        answer, failure = None, answered.failure
+        if failure is None:
+            answer, failure = _content(answered.body)
         if answer is not None and self.task == "verdict":
-            label = as_label(answer) or find_label(answer)
+            likely = _likeliest(answered.body) if self.options.verdict == "likelihood" else None
+            label = likely or as_label(answer) or find_label(answer)
             if label is None:
                 answer, failure = None, f"no label of {sorted(LABELS)} in the answer"
             else:
                 answer = label
         return Reading(answer, cut, failure)
 
-    def _ask(
-        self, client: httpx.Client, body: dict[str, Any], stop: threading.Event
-    ) -> tuple[str | None, str | None]:
-        """Return (answer, None) or (None, why there is none)."""
-        failure = "stopped: another request was refused"
-        for attempt in range(self.options.retries + 1):
-            if stop.is_set():
-                return None, failure
-            wait = self.options.pause * 2.0**attempt
-            try:
-                response = client.post(self._url, json=body)
-            except httpx.HTTPError as error:
-                failure = f"no answer: {type(error).__name__}"
-            else:
-                if response.status_code in _HOPELESS:
-                    stop.set()
-                    raise ScorerError(
-                        f"{self.name}: the endpoint answered {response.status_code}; check address, "
-                        f"model and the key in {self.options.key_variable}"
-                    )
-                if response.status_code == 200:
-                    return _content(response)
-                failure = f"the endpoint answered {response.status_code}"
-                if response.status_code != 429 and response.status_code < 500:
-                    return None, failure
-                wait = _named_pause(response, wait)
-            if attempt < self.options.retries:
-                stop.wait(min(wait, LONGEST_PAUSE))
-        return None, f"{failure}, {self.options.retries + 1} tries"
+
+def _likeliest(body: Any) -> str | None:
+    likely = next_token(body) or []
+    return likeliest_label((one.text or "", math.exp(one.logprob)) for one in likely)
 
 
-def _named_pause(response: httpx.Response, otherwise: float) -> float:
+def _content(body: Any) -> tuple[str | None, str | None]:
     try:
-        return max(0.0, float(response.headers["Retry-After"]))
-    except (KeyError, ValueError):
-        return otherwise
-
-
-def _content(response: httpx.Response) -> tuple[str | None, str | None]:
-    try:
-        content = response.json()["choices"][0]["message"]["content"]
-    except (ValueError, LookupError, TypeError):
+        content = body["choices"][0]["message"]["content"]
+    except (LookupError, TypeError):
         return None, "the answer is no chat completion"
     if not isinstance(content, str):
         return None, "the answer holds no text"

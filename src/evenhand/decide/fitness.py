@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evenhand.decide.prompts import Task
+from evenhand.decide.prompts import Task, check_task
 from evenhand.decide.threshold import relevant
 from evenhand.decide.verdicts import as_label, majority_class
+from evenhand.measure.checks import listed, of_kind, whole
 from evenhand.measure.stats import estimate
 from evenhand.types import Estimate, FloatArray, Slate
 
@@ -82,7 +83,14 @@ def gold_columns(
     Returns:
         Canonical indices; None where the slate has no gold, no grades, or nothing
         relevant to go with its gold.
+
+    Raises:
+        UsageError: unknown task, or top or min_grade under 1.
     """
+    check_task(task)
+    if top is not None:
+        whole("top of a reader", top)
+    whole("min_grade", min_grade)
     found = relevant(slate, min_grade)
     label = None if slate.verdict is None else as_label(slate.verdict)
     if found is None or (label is None if task == "verdict" else not slate.answers):
@@ -112,8 +120,14 @@ def fitness(
         task: what it reads for.
         judged: one per slate with gold; only those read both ways count.
         seed, level, draws: of the intervals.
+
+    Raises:
+        UsageError: unknown task, something else than Judged, or as `measure.stats.estimate`.
     """
-    both = [one for one in judged if not math.isnan(one.right + one.right_bare)]
+    check_task(task)
+    given = listed("judged", judged, "Judged, one a slate")
+    of_kind("judged", given, Judged)
+    both = [one for one in given if not math.isnan(one.right + one.right_bare)]
 
     def mean(name: str) -> Estimate:
         values = np.array([getattr(one, name) for one in both], dtype=np.float64)

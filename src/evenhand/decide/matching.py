@@ -1,4 +1,4 @@
-"""Retention-matched thresholds: two runs compared at the same share of kept candidates.
+"""Retention-matched thresholds: two runs compared at the same share of retained candidates.
 
 A looser threshold keeps more and overlaps more, whatever the scorer. Matching the
 share that a reference run keeps takes that explanation away.
@@ -33,7 +33,7 @@ class Matched:
     exact: bool
 
 
-def kept_share(scores: Sequence[ArrayLike], threshold: float | ArrayLike) -> float:
+def share_retained(scores: Sequence[ArrayLike], threshold: float | ArrayLike) -> float:
     """Return the share of all scored candidates that a threshold keeps.
 
     Args:
@@ -48,11 +48,11 @@ def kept_share(scores: Sequence[ArrayLike], threshold: float | ArrayLike) -> flo
     if cuts.ndim and len(cuts) != len(scores):
         raise UsageError(f"{len(cuts)} thresholds for {len(scores)} slates")
     every = np.broadcast_to(cuts, (len(scores),))
-    kept = sum(int(retained(row, float(cut)).sum()) for row, cut in zip(scores, every, strict=True))
+    found = sum(int(retained(row, float(cut)).sum()) for row, cut in zip(scores, every, strict=True))
     scored = sum(int((~np.isnan(np.asarray(row, dtype=np.float64))).sum()) for row in scores)
     if not scored:
         raise NothingMeasuredError("a retained share needs scores, and no score is there")
-    return kept / scored
+    return found / scored
 
 
 def match_share(scores: Sequence[ArrayLike], share: float) -> Matched:
@@ -125,5 +125,5 @@ def match_reference(
         cuts: float | FloatArray = np.array([threshold[key] for key in reference])
     else:
         cuts = threshold
-    share = kept_share(list(reference.values()), cuts)
+    share = share_retained(list(reference.values()), cuts)
     return match_share(list(scores.values()), share)

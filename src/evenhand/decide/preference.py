@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from evenhand.errors import UsageError
 from evenhand.measure.decision import chosen_rejected
+from evenhand.measure.rows import defined_mean
 from evenhand.measure.selection import gold_correct, margin
 from evenhand.seeds import tie_ranks
 from evenhand.types import Decision, FloatArray, Slate
@@ -190,13 +191,9 @@ def summarise_judge(verdicts: Iterable[tuple[PairVerdict, int | None]]) -> Judge
     decided = [float(verdict.winner == gold) for verdict, gold in judged if verdict.winner is not None]
     return JudgeSummary(
         shares={kind: counts[kind] / len(found) if found else float("nan") for kind in KINDS},
-        first_place=_mean([float(place == 0) for place in places]),
-        accuracy=_mean(credit),
-        accuracy_decided=_mean(decided),
+        first_place=defined_mean([float(place == 0) for place in places]),
+        accuracy=defined_mean(credit),
+        accuracy_decided=defined_mean(decided),
         slates=len(found),
         gold=len(judged),
     )
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values) if values else float("nan")

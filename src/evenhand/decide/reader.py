@@ -26,6 +26,7 @@ from evenhand.decide.prompts import PROMPTS, Part, Task, check_task, render
 from evenhand.decide.reading import Evidence, Reading
 from evenhand.decide.verdicts import LABELS
 from evenhand.errors import UsageError
+from evenhand.measure.checks import choice, whole
 from evenhand.models.attention import pad
 from evenhand.models.quiet import quiet
 from evenhand.score.base import common_cap
@@ -60,10 +61,13 @@ class ReaderOptions:
     def __post_init__(self) -> None:
         for name in ("max_tokens", "max_candidate_tokens", "token_budget", "context"):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise UsageError(f"{name} must be at least 1, got {value}")
-        if self.verdict not in ("sum", "mean"):
-            raise UsageError(f"unknown verdict {self.verdict!r}; known are ['mean', 'sum']")
+            if value is not None or name != "context":
+                whole(name, value)
+        choice("verdict", self.verdict, ("sum", "mean"))
+        if self.chat_template is not None and not isinstance(self.chat_template, str):
+            raise UsageError(
+                f"chat_template must be a template, 'plain' or None, got {self.chat_template!r}"
+            )
 
 
 @dataclass(frozen=True, slots=True)

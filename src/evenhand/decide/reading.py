@@ -20,6 +20,7 @@ from evenhand.decide.answers import normalise
 from evenhand.decide.prompts import Task
 from evenhand.decide.threshold import retained
 from evenhand.errors import UsageError
+from evenhand.measure.checks import came, choice, cut_value, floats, whole
 from evenhand.measure.rows import ranks
 from evenhand.present.surface import one_line
 from evenhand.seeds import content_hash, tie_ranks
@@ -35,6 +36,14 @@ class Evidence:
 
     query: str
     texts: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if isinstance(self.texts, str) or not isinstance(self.texts, Sequence):
+            raise UsageError(f"texts of evidence must be a tuple of texts, got {came(self.texts)}")
+        object.__setattr__(self, "texts", tuple(self.texts))
+        for text in (self.query, *self.texts):
+            if not isinstance(text, str):
+                raise UsageError(f"evidence is made of texts, got {came(text)}")
 
     @property
     def key(self) -> str:
@@ -58,6 +67,11 @@ class Reading:
     failure: str | None = None
 
     def __post_init__(self) -> None:
+        for name in ("output", "failure"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, str):
+                raise UsageError(f"{name} of a reading must be a text or None, got {came(value)}")
+        whole("cut of a reading", self.cut, 0)
         if (self.output is None) != (self.failure is not None):
             raise UsageError("a reading has an output, or says why there is none")
 
@@ -107,13 +121,16 @@ def selected(
         threshold: only scores at or above it; None = whatever they score.
 
     Raises:
-        UsageError: top under 1, or as many scores as candidates are needed.
+        UsageError: top under 1, a threshold that is no number, or other than as many
+            scores as candidates.
     """
-    row = np.asarray(scores, dtype=np.float64)
+    row = floats("scores", scores)
     if row.shape != (len(slate),):
         raise UsageError(f"slate {slate.id!r}: {row.shape} scores for {len(slate)} candidates")
-    if top is not None and top < 1:
-        raise UsageError(f"a reader reads at least the top 1, got {top}")
+    if top is not None:
+        whole("top of a reader", top)
+    if threshold is not None:
+        cut_value("threshold", threshold)
     if not len(slate):
         return ()
     place = ranks(row[None], tie_ranks(slate.id, slate.ids))[0]
@@ -128,8 +145,7 @@ def in_order(columns: Sequence[int], order: InputOrder) -> tuple[int, ...]:
     Raises:
         UsageError: unknown order.
     """
-    if order not in ("score", "canonical"):
-        raise UsageError(f"unknown input order {order!r}; known are ['canonical', 'score']")
+    choice("input order", order, ("score", "canonical"))
     return tuple(columns) if order == "score" else tuple(sorted(columns))
 
 
@@ -152,8 +168,7 @@ class Cached:
     """
 
     def __init__(self, reader: Reader, *, most: int = 20_000) -> None:
-        if most < 1:
-            raise UsageError(f"most must be at least 1, got {most}")
+        whole("most", most)
         self.reader = reader
         self._most = most
         self._known: OrderedDict[str, Reading] = OrderedDict()
@@ -214,6 +229,13 @@ class ReaderConsumer:
     threshold: float | None = None
     order: InputOrder = "score"
     name: str = "reader"
+
+    def __post_init__(self) -> None:
+        choice("input order", self.order, ("score", "canonical"))
+        if self.top is not None:
+            whole("top of a reader", self.top)
+        if self.threshold is not None:
+            cut_value("threshold", self.threshold)
 
     def decide(self, slate: Slate, scores: FloatArray, row: int) -> Decision:
         """Return the reader's outcome for (n,) canonical scores.

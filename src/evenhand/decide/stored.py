@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from evenhand.errors import InputError, UsageError
+from evenhand.measure.checks import came, finite
 from evenhand.records.files import write_whole
 
 NAME = "threshold.json"
@@ -33,8 +33,11 @@ class StoredThreshold:
     note: str = ""
 
     def __post_init__(self) -> None:
-        if not math.isfinite(self.threshold):
-            raise UsageError(f"a stored threshold must be a finite number, got {self.threshold}")
+        object.__setattr__(self, "threshold", finite("a stored threshold", self.threshold))
+        for name in ("revision", "rule", "note"):
+            value = getattr(self, name)
+            if not isinstance(value, str):
+                raise UsageError(f"{name} of a stored threshold must be a text, got {came(value)}")
         if not self.revision:
             raise UsageError("a threshold belongs to a scorer revision; give one")
 
@@ -45,7 +48,13 @@ def write_threshold(path: str | os.PathLike[str], stored: StoredThreshold) -> Pa
     Args:
         path: the file, or a folder in which it is called `threshold.json`.
         stored: what to write.
+
+    Raises:
+        UsageError: something else than a StoredThreshold.
+        ResumeError: the system refuses to write.
     """
+    if not isinstance(stored, StoredThreshold):
+        raise UsageError(f"a StoredThreshold is needed, got {came(stored)}")
     target = _file(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps({"format": FORMAT, **asdict(stored)}, indent=1, ensure_ascii=True)
@@ -76,6 +85,8 @@ def read_threshold(path: str | os.PathLike[str], revision: str) -> StoredThresho
 
 
 def _file(path: str | os.PathLike[str]) -> Path:
+    if not isinstance(path, (str, os.PathLike)):
+        raise UsageError(f"the path of a threshold is needed, got {came(path)}")
     given = Path(path)
     return given / NAME if given.is_dir() else given
 

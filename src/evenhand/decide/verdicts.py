@@ -34,6 +34,24 @@ def find_label(text: str) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
+def likeliest_label(tokens: Iterable[tuple[str, float]]) -> str | None:
+    """Return the label that an answer most likely begins with, None where no token begins one.
+
+    The probability of a label is that of all tokens that begin it, whatever their case.
+    Of equally likely labels the first in `LABELS` is named.
+
+    Args:
+        tokens: (text, probability) of the likeliest first tokens of an answer.
+    """
+    found = dict.fromkeys(LABELS, 0.0)
+    for text, probability in tokens:
+        begun = _SEPARATORS.sub("_", text.strip().strip(".\"'`* ")).upper()
+        for label in LABELS:
+            found[label] += probability if begun and label.startswith(begun) else 0.0
+    best = max(found, key=lambda label: found[label])
+    return best if found[best] > 0 else None
+
+
 def majority_class(labels: Iterable[str]) -> tuple[str, float]:
     """Return the most common label and its share: what a constant reader can reach.
 

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from evenhand.measure import order, pool, quality, selection, variance
+from evenhand.measure.rows import defined_mean
 from evenhand.measure.task import Task
 from evenhand.types import FloatArray
 
@@ -47,12 +48,6 @@ def flip(function: Callable[..., float]) -> Callable[[Task], float]:
     return compute
 
 
-def mean(values: FloatArray) -> float:
-    """Return the mean of what is defined, NaN where nothing is."""
-    defined = values[~np.isnan(values)]
-    return float(defined.mean()) if defined.size else float("nan")
-
-
 def pool_psi(task: Task) -> float:
     """Return the movement of those that stay when a member is exchanged."""
     shown, kind = task.matrix.random_presentations, task.options["kind"]
@@ -66,7 +61,7 @@ def top_set(task: Task) -> float:
 
 def ranking(task: Task) -> float:
     """Return a ranking measure of the rows that are judged."""
-    return mean(quality.quality(task.name, task.slate, task.judged))
+    return defined_mean(quality.quality(task.name, task.slate, task.judged))
 
 
 def set_values(kind: quality.SetKind) -> Callable[[Task], float]:
@@ -74,7 +69,7 @@ def set_values(kind: quality.SetKind) -> Callable[[Task], float]:
 
     def compute(task: Task) -> float:
         rel = task.options["rel"]
-        return mean(quality.set_quality(kind, task.slate, task.judged, task.cut, rel=rel))
+        return defined_mean(quality.set_quality(kind, task.slate, task.judged, task.cut, rel=rel))
 
     return compute
 
@@ -94,4 +89,4 @@ def correct_flip(task: Task) -> float:
 
 def gold_accuracy(task: Task) -> float:
     """Return the share of rows whose best candidate has the top grade."""
-    return mean(_correct(task, task.judged))
+    return defined_mean(_correct(task, task.judged))

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.errors import UsageError
+from evenhand.measure.checks import floats, listed, of_kind, resampling
 from evenhand.measure.stats import bootstrap_means, estimate
 from evenhand.types import BoolArray, Estimate, FloatArray
 
@@ -89,7 +90,7 @@ def components(scores: ArrayLike) -> Components:
     Raises:
         UsageError: not four-dimensional, or fewer than 2 inner orders or repeats.
     """
-    cells = np.asarray(scores, dtype=np.float64)
+    cells = floats("scores", scores)
     if cells.ndim != 4 or cells.shape[1] < 2 or cells.shape[2] < 2:
         raise UsageError(
             "components need scores of shape (partitions, inner orders, repeats, candidates) with at "
@@ -135,8 +136,10 @@ def pooled(
         level: coverage of the intervals.
 
     Raises:
-        UsageError: as `measure.stats.estimate`.
+        UsageError: something else than Components, or as `measure.stats.estimate`.
     """
+    slates = listed("slates", slates, "Components, one a slate")
+    of_kind("slates", slates, Components)
     columns = {
         name: np.array([getattr(one, name) for one in slates], dtype=np.float64)
         for name in (*PARTS, "total")
@@ -178,13 +181,12 @@ def ratio_estimate(
     Raises:
         UsageError: the two differ in shape, or as `measure.stats.estimate`.
     """
-    above, below = (np.asarray(each, dtype=np.float64) for each in (numerators, denominators))
+    above, below = floats("numerators", numerators), floats("denominators", denominators)
     if above.shape != below.shape or above.ndim != 1:
         raise UsageError(
             f"a ratio needs one pair per slate, got shapes {above.shape} and {below.shape}"
         )
-    if draws < 1 or not 0 < level < 1:
-        raise UsageError(f"needs draws >= 1 and 0 < level < 1, got draws={draws}, level={level}")
+    resampling(draws, seed, level)
     defined = ~(np.isnan(above) | np.isnan(below))
     above, below = above[defined], below[defined]
     n, undefined = len(above), int((~defined).sum())

@@ -15,15 +15,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evenhand.errors import UsageError
+from evenhand.measure.checks import choice, cut_value, same_places
 from evenhand.measure.outcomes import modal_flip, pairwise_flip
 from evenhand.measure.rows import as_rows, complete, complete_part, over_pairs, ranks, scored_rows
-from evenhand.types import FloatArray
+from evenhand.types import FloatArray, IntArray
 
 FlipKind = Literal["pairwise", "modal"]
 
 
-def kept(scores: ArrayLike, threshold: float) -> FloatArray:
+def retained_sets(scores: ArrayLike, threshold: float) -> FloatArray:
     """Return 1 where a score is at or above the threshold, 0 below, NaN where missing.
 
     Args:
@@ -32,8 +32,11 @@ def kept(scores: ArrayLike, threshold: float) -> FloatArray:
 
     Returns:
         (M, n) float64.
+
+    Raises:
+        UsageError: the threshold is no number, or the scores are none.
     """
-    rows = as_rows(scores)
+    rows, threshold = as_rows(scores), cut_value("threshold", threshold)
     return np.where(np.isnan(rows), np.nan, (rows >= threshold).astype(np.float64))
 
 
@@ -166,9 +169,15 @@ def chosen_rejected(scores: ArrayLike, tie_ranks: ArrayLike) -> list[tuple[int, 
 
 
 def _flip(outcomes: Sequence[Hashable], kind: FlipKind, exhaustive: bool) -> float:
-    if kind not in ("pairwise", "modal"):
-        raise UsageError(f"unknown kind of flip {kind!r}; known are ['modal', 'pairwise']")
+    choice("kind of flip", kind, ("pairwise", "modal"))
     return modal_flip(outcomes) if kind == "modal" else pairwise_flip(outcomes, exhaustive=exhaustive)
+
+
+def _complete_with(scores: ArrayLike, tie_ranks: ArrayLike) -> tuple[FloatArray, IntArray]:
+    """Return the part of scores without missing ones, and the tie ranks of its candidates."""
+    found = as_rows(scores)
+    rows, columns = complete_part(found)
+    return found[np.ix_(rows, columns)], same_places("tie_ranks", tie_ranks, found.shape)[columns]
 
 
 def top1_flip(
@@ -188,9 +197,8 @@ def top1_flip(
     Raises:
         UsageError: unknown kind.
     """
-    rows, columns = complete_part(scores)
-    part, ties = as_rows(scores)[np.ix_(rows, columns)], np.asarray(tie_ranks)[columns]
-    return _flip(choices(part, ties) if len(columns) >= 2 else [], kind, exhaustive)
+    part, ties = _complete_with(scores, tie_ranks)
+    return _flip(choices(part, ties) if len(ties) >= 2 else [], kind, exhaustive)
 
 
 def pair_flip(
@@ -200,9 +208,8 @@ def pair_flip(
 
     Args, range, undefined and errors are those of `top1_flip`.
     """
-    rows, columns = complete_part(scores)
-    part, ties = as_rows(scores)[np.ix_(rows, columns)], np.asarray(tie_ranks)[columns]
-    return _flip(chosen_rejected(part, ties) if len(columns) >= 2 else [], kind, exhaustive)
+    part, ties = _complete_with(scores, tie_ranks)
+    return _flip(chosen_rejected(part, ties) if len(ties) >= 2 else [], kind, exhaustive)
 
 
 def first_slot(scores: ArrayLike, slots: ArrayLike, tie_ranks: ArrayLike) -> float:
@@ -218,8 +225,10 @@ def first_slot(scores: ArrayLike, slots: ArrayLike, tie_ranks: ArrayLike) -> flo
     Returns:
         0 to 1 (the best always stands first); NaN when no row is scored or n < 2.
     """
-    rows, columns = complete_part(scores)
+    found = as_rows(scores)
+    rows, columns = complete_part(found)
+    places = np.broadcast_to(same_places("slots", slots, found.shape), found.shape)
+    part, ties = _complete_with(found, tie_ranks)
     if len(rows) < 1 or len(columns) < 2:
         return float("nan")
-    best = choices(as_rows(scores)[np.ix_(rows, columns)], np.asarray(tie_ranks)[columns])
-    return float(np.mean(np.asarray(slots)[rows, columns[best]] == 0))
+    return float(np.mean(places[rows, columns[choices(part, ties)]] == 0))

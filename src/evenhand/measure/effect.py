@@ -108,7 +108,8 @@ def detectable(
         level: 1 - alpha. power: chance of finding it.
 
     Returns:
-        0 upwards; NaN where a spread needs more slates than there are.
+        0 upwards; NaN where a spread needs more slates than there are. It knows no
+        test: what an exact test of few slates can never find, `paired` leaves out.
     """
     if a.shape[1] < 2:
         return _NAN

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.errors import UsageError
+from evenhand.measure.checks import floats
 from evenhand.types import FloatArray
 
 
@@ -28,7 +29,7 @@ def holm(p_values: ArrayLike) -> FloatArray:
     Raises:
         UsageError: not one-dimensional, or a value outside [0, 1].
     """
-    given = np.asarray(p_values, dtype=np.float64)
+    given = floats("p-values", p_values)
     if given.ndim != 1:
         raise UsageError(f"a family needs one p-value per comparison, got shape {given.shape}")
     made = np.flatnonzero(~np.isnan(given))

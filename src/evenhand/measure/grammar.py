@@ -66,6 +66,8 @@ def split(text: str) -> tuple[str, dict[str, object], int | None]:
         UsageError: the text does not follow the grammar.
     """
     cutoff = None
+    if not isinstance(text, str):
+        raise _broken(text)
     try:
         node = ast.parse(text.strip(), mode="eval").body
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenhand.errors import UsageError
+from evenhand.measure.checks import floats, inside, same_places, whole
 from evenhand.measure.rows import as_rows, over_pairs, ranks, without_ties
 from evenhand.types import FloatArray
 
@@ -83,9 +84,9 @@ def tau_psi_many(stack: ArrayLike, *, exhaustive: bool = False) -> FloatArray:
         (S,) the values of `tau_psi`, to the last bit.
 
     Raises:
-        UsageError: the stack is not three-dimensional.
+        UsageError: the stack is not three-dimensional, or holds something that is no score.
     """
-    slates = np.asarray(stack, dtype=np.float64)
+    slates = floats("stack", stack)
     if slates.ndim != 3:
         raise UsageError(f"needs an array (slates, rows, candidates), got shape {slates.shape}")
     incomplete = [bool(np.isnan(slate).any()) for slate in slates]
@@ -127,7 +128,10 @@ def tau_psi_strict(scores: ArrayLike, positions: ArrayLike, *, exhaustive: bool 
     Returns:
         As `tau_psi`.
     """
-    return tau_psi(without_ties(scores, positions), exhaustive=exhaustive)
+    rows = as_rows(scores)
+    return tau_psi(
+        without_ties(rows, same_places("positions", positions, rows.shape)), exhaustive=exhaustive
+    )
 
 
 def kendall_distance(a: ArrayLike, b: ArrayLike) -> float:
@@ -139,8 +143,16 @@ def kendall_distance(a: ArrayLike, b: ArrayLike) -> float:
 
     Returns:
         0 same order to 1 reversed; NaN with fewer than 2 candidates in common.
+
+    Raises:
+        UsageError: the two differ in length, or hold something that is no score.
     """
-    return tau_psi(np.stack([np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)]))
+    first, second = floats("scores", a), floats("scores", b)
+    if first.ndim != 1 or first.shape != second.shape:
+        raise UsageError(
+            f"two rows of the same candidates are needed, got shapes {first.shape} and {second.shape}"
+        )
+    return tau_psi(np.stack([first, second]))
 
 
 def _tied_pairs(scores: FloatArray, exhaustive: bool) -> float:
@@ -245,8 +257,7 @@ def top_instability(
     Raises:
         UsageError: k < 1, or p outside (0, 1).
     """
-    if k < 1 or not 0 < p < 1:
-        raise UsageError(f"top instability needs k >= 1 and 0 < p < 1, got k={k}, p={p}")
+    k, p = whole("k of the top instability", k), inside("p of the top instability", p)
 
     def measure(part: FloatArray, every: bool) -> float:
         # A row always agrees with itself, so those pairs only add to the count.

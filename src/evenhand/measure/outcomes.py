@@ -12,10 +12,24 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from evenhand.errors import UsageError
+from evenhand.measure.checks import came, finite, listed, whole
 
 
 def _counts(outcomes: Sequence[Hashable | None]) -> list[int]:
-    return sorted(Counter(outcome for outcome in outcomes if outcome is not None).values())
+    return sorted(Counter(_known(outcomes)).values())
+
+
+def _known(outcomes: Sequence[Hashable | None]) -> list[Hashable]:
+    """Return the outcomes that are there, refusing what is no list of labels."""
+    found = [one for one in listed("outcomes", outcomes, "labels, one a row") if one is not None]
+    for one in found:
+        try:
+            hash(one)
+        except TypeError:
+            raise UsageError(
+                f"an outcome must be a label such as a text or a number, got {came(one)}"
+            ) from None
+    return found
 
 
 def pairwise_flip(outcomes: Sequence[Hashable | None], *, exhaustive: bool = False) -> float:
@@ -74,8 +88,9 @@ def modal_from_pairwise(pairwise: float, rows: int | None = None) -> float:
     Raises:
         UsageError: more disagreement than two outcomes can have, or rows < 2.
     """
-    if rows is not None and rows < 2:
-        raise UsageError(f"a pairwise flip needs at least 2 rows, got {rows}")
+    if rows is not None:
+        whole("rows of a pairwise flip", rows, 2)
+    pairwise = finite("pairwise", pairwise)
     share = pairwise if rows is None else pairwise * (rows - 1) / rows
     if not 0 <= share <= 0.5 + 1e-12:
         raise UsageError(f"two outcomes cannot have a pairwise flip of {pairwise} over {rows} rows")
@@ -91,7 +106,7 @@ def majority(outcomes: Sequence[Hashable | None]) -> Hashable | None:
     Returns:
         The outcome; None for a tie by disagreement and where all are missing.
     """
-    ranked = Counter(outcome for outcome in outcomes if outcome is not None).most_common(2)
+    ranked = Counter(_known(outcomes)).most_common(2)
     if not ranked or (len(ranked) == 2 and ranked[0][1] == ranked[1][1]):
         return None
     return ranked[0][0]

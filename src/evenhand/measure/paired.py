@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.errors import UsageError
+from evenhand.measure.checks import came, finite, floats, inside, integer, listed, whole
 from evenhand.measure.effect import (
     cohens_dz,
     detectable,
@@ -39,16 +40,19 @@ class Paired:
 
     Attributes:
         mean_a, mean_b: over the complete pairs. difference: mean_b - mean_a.
-        low, high: percentile bootstrap interval of the difference. level: its coverage.
+        low, high: percentile bootstrap interval of the difference, of the complete
+            pairs; NaN where too many are missing. level: its coverage.
         p_bootstrap: two-sided, of the same draws. p_permutation: of sign flips;
             exact: whether all of them were looked at.
         p: the one to report. test: which of the two it is.
         dz: Cohen's dz, the difference over the sd of the paired differences.
         rank_biserial: matched pairs, -1 to 1.
-        detectable: smallest true difference found with the asked power.
+        detectable: smallest true difference found with the asked power; NaN where
+            none is, see `undetectable`.
         n: complete pairs. missing: pairs left out because a value is missing.
-        resampled: what the bootstrap drew.
-        withheld: why interval and p-values are NaN; empty when they are not.
+        resampled: what the bootstrap drew; empty without an interval.
+        withheld: why the p-values are NaN; empty when they are not.
+        undetectable: why no difference, however large, could be found; else empty.
     """
 
     mean_a: float
@@ -69,6 +73,7 @@ class Paired:
     missing: int
     resampled: str
     withheld: str = ""
+    undetectable: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +84,8 @@ class PairedOptions:
         draws: of bootstrap and of sign flips. seed: of both.
         level: coverage of the interval; 1 - level is the alpha of `detectable`.
         power: of `detectable`.
-        max_missing: largest share of pairs with a missing value under which
-            interval and p-values are given, from the complete pairs.
+        max_missing: largest share of pairs with a missing value at which an interval
+            of the complete pairs is given. A p-value is given where none is missing.
 
     Raises:
         UsageError: a value is out of its range.
@@ -93,13 +98,22 @@ class PairedOptions:
     max_missing: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.draws < 1:
-            raise UsageError(f"draws must be at least 1, got {self.draws}")
+        whole("draws", self.draws)
+        integer("seed", self.seed)
         for name in ("level", "power"):
-            if not 0 < getattr(self, name) < 1:
-                raise UsageError(f"{name} must lie between 0 and 1, got {getattr(self, name)}")
-        if not 0 <= self.max_missing < 1:
+            inside(name, getattr(self, name))
+        if not 0 <= finite("max_missing", self.max_missing) < 1:
             raise UsageError(f"max_missing is a share under 1, got {self.max_missing}")
+
+
+def require_options(options: object) -> None:
+    """Refuse what is no PairedOptions.
+
+    Raises:
+        UsageError: shows what came.
+    """
+    if not isinstance(options, PairedOptions):
+        raise UsageError(f"options must be PairedOptions, got {came(options)}")
 
 
 def paired(
@@ -110,9 +124,9 @@ def paired(
 ) -> Paired:
     """Compare two systems on the same slates.
 
-    Pairs in which any value is NaN are left out and counted. Interval and
-    p-values are withheld (NaN) where their share is over `max_missing`, and where
-    fewer than two pairs are complete.
+    Pairs in which any value is NaN are left out and counted; what is left is no fair
+    draw of the slates, so a single one withholds the p-values (NaN), and the interval
+    too where their share is over `max_missing`. Fewer than two complete pairs have neither.
 
     The p-value to report is the exact permutation test's where at most 16 slates
     differ and slates are all that is resampled; else the bootstrap's.
@@ -130,8 +144,9 @@ def paired(
     Raises:
         UsageError: the shapes do not match, or a value is infinite.
     """
+    require_options(options)
     first, second = _lines(a), _lines(b)
-    labels = np.zeros(first.shape[1], dtype=int) if collections is None else np.asarray(collections)
+    labels = np.zeros(first.shape[1], dtype=int) if collections is None else _labels(collections)
     if first.shape[1] != second.shape[1] or labels.shape != (first.shape[1],):
         raise UsageError(
             f"{first.shape[1]} slates of the first, {second.shape[1]} of the second and "
@@ -143,12 +158,11 @@ def paired(
         raise UsageError("a value is infinite, so there is no mean difference; use NaN to leave it out")
     _, codes = np.unique(labels[complete], return_inverse=True)
     missing = len(complete) - first.shape[1]
-    reason = _why_withheld(first.shape[1], missing, options.max_missing)
-    return _compared(first, second, codes, missing, reason, options)
+    return _compared(first, second, codes, missing, options)
 
 
 def _lines(values: ArrayLike) -> FloatArray:
-    found = np.asarray(values, dtype=np.float64)
+    found = floats("paired values", values, infinite=True)
     if found.ndim == 1:
         found = found[None]
     if found.ndim != 2 or not len(found):
@@ -158,34 +172,51 @@ def _lines(values: ArrayLike) -> FloatArray:
     return found
 
 
+def _labels(collections: ArrayLike) -> np.ndarray:
+    """Return the label of each slate's collection: texts, or whole numbers."""
+    found = listed("collections", collections, "labels, one a slate")
+    if not all(isinstance(one, str) for one in found):
+        for one in found:
+            integer("the label of a collection, where they are not all texts,", one)
+    return np.array(found)
+
+
+def _gives_interval(n: int, missing: int, most: float) -> bool:
+    return n >= 2 and missing / (n + missing) <= most
+
+
 def _why_withheld(n: int, missing: int, most: float) -> str:
-    if missing and missing / (n + missing) > most:
-        return (
-            f"{missing} of {n + missing} pairs lack a value, more than the {most:.0%} allowed "
-            "(max_missing)"
-        )
-    return f"{n} complete pairs; a test needs at least 2" if n < 2 else ""
+    """Return why there is no p-value; empty where there is one."""
+    if n < 2:
+        return f"{n} complete pairs; a test needs at least 2"
+    if not missing:
+        return ""
+    lack = f"{missing} of {n + missing} pairs lack a value"
+    if _gives_interval(n, missing, most):
+        return f"{lack}; means and interval are of the others"
+    return f"{lack}, and no interval: more than the {most:.0%} allowed (max_missing)"
 
 
 def _compared(
-    a: FloatArray, b: FloatArray, codes: IntArray, missing: int, reason: str, options: PairedOptions
+    a: FloatArray, b: FloatArray, codes: IntArray, missing: int, options: PairedOptions
 ) -> Paired:
-    n = a.shape[1]
-    differences = paired_differences(a, b)
-    weights = weights_of(codes)
+    n, single = a.shape[1], len(a) == len(b) == 1
+    differences, weights = paired_differences(a, b), weights_of(codes)
+    reason = _why_withheld(n, missing, options.max_missing)
+    interval = _gives_interval(n, missing, options.max_missing)
     low = high = p_bootstrap = p_permutation = _NAN
     exact = False
-    if not reason:
-        single = len(a) == len(b) == 1
+    if interval:
         pair = (np.zeros((1, n)), differences[None]) if single else (a, b)
         drawn = bootstrap_differences(*pair, codes, draws=options.draws, seed=options.seed)
         tail = (1 - options.level) / 2
         low, high = map(float, np.quantile(drawn, [tail, 1 - tail]))
-        p_bootstrap = bootstrap_p(drawn)
-        units = _units(differences, codes)
-        p_permutation, exact = sign_flip_p(units, draws=options.draws, seed=options.seed)
-    over_slates_only = group_count(codes) < FEW_COLLECTIONS and len(a) == len(b) == 1
-    by_flips = exact and over_slates_only
+        if not reason:
+            p_bootstrap = bootstrap_p(drawn)
+            units = _units(differences, codes)
+            p_permutation, exact = sign_flip_p(units, draws=options.draws, seed=options.seed)
+    by_flips = exact and single and group_count(codes) < FEW_COLLECTIONS
+    beyond = _out_of_reach(n, options.level) if by_flips else ""
     return Paired(
         mean_a=weighted_mean(a.mean(axis=0), weights),
         mean_b=weighted_mean(b.mean(axis=0), weights),
@@ -200,11 +231,23 @@ def _compared(
         test="" if reason else "permutation" if by_flips else "bootstrap",
         dz=cohens_dz(differences, codes),
         rank_biserial=rank_biserial(differences),
-        detectable=_NAN if reason else detectable(a, b, codes, options.level, options.power),
+        detectable=_NAN if reason or beyond else detectable(a, b, codes, options.level, options.power),
         n=n,
         missing=missing,
-        resampled="" if reason else _resampled(codes, len(a), len(b)),
+        resampled=_resampled(codes, len(a), len(b)) if interval else "",
         withheld=reason,
+        undetectable=beyond,
+    )
+
+
+def _out_of_reach(n: int, level: float) -> str:
+    """Return why the exact test of n slates can never call a difference significant, if so."""
+    alpha, least = round(1 - level, 12), 2.0 ** (1 - n)
+    if least <= alpha:
+        return ""
+    return (
+        f"the exact permutation test of {n} slates has no p under {least:.4g}, so no difference can be "
+        f"found at {alpha:g}"
     )
 
 

@@ -16,20 +16,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.errors import UsageError
+from evenhand.measure.checks import came, choice, cut_value, floats, of_kind, same_places, whole
 from evenhand.measure.order import kendall_distance
-from evenhand.measure.rows import as_rows, ranks
+from evenhand.measure.rows import as_rows, defined_mean, ranks
 from evenhand.types import BoolArray, FloatArray, Presentation
 
 PoolKind = Literal["both", "replaced", "dropped"]
 
 
-def _mean(values: Sequence[float]) -> float:
-    defined = [value for value in values if not np.isnan(value)]
-    return float(np.mean(defined)) if defined else float("nan")
-
-
 def _rows_and(scores: ArrayLike, reference: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    rows, base = as_rows(scores), np.asarray(reference, dtype=np.float64)
+    rows, base = as_rows(scores), floats("the canonical row", reference)
     if base.shape != rows.shape[1:]:
         raise UsageError(f"a canonical row of shape {base.shape} for {rows.shape[1]} candidates")
     return rows, base
@@ -74,7 +70,7 @@ def canonical_psi(scores: ArrayLike, reference: ArrayLike) -> float:
         UsageError: the shapes do not match.
     """
     rows, base = _rows_and(scores, reference)
-    return _mean([kendall_distance(row, base) for row in rows])
+    return defined_mean([kendall_distance(row, base) for row in rows])
 
 
 def pool_psi(
@@ -100,11 +96,12 @@ def pool_psi(
     Raises:
         UsageError: the kind is unknown or the shapes do not match.
     """
-    if kind not in ("both", "replaced", "dropped"):
-        raise UsageError(f"unknown kind {kind!r}; known are ['both', 'dropped', 'replaced']")
+    choice("kind", kind, ("both", "replaced", "dropped"))
     rows, base = _rows_and(scores, reference)
-    if len(shown) != len(rows):
-        raise UsageError(f"{len(shown)} presentations for {len(rows)} rows")
+    if not isinstance(shown, Sequence) or len(shown) != len(rows):
+        given = len(shown) if isinstance(shown, Sequence) else came(shown)
+        raise UsageError(f"{given} presentations for {len(rows)} rows; one each is needed")
+    of_kind("shown", shown, Presentation)
     found = [exchanges(one) for one in shown]
     wanted = [bool(kinds) if kind == "both" else kind in kinds for kinds in found]
     return canonical_psi(rows[np.array(wanted, dtype=bool)], base)
@@ -127,7 +124,7 @@ def score_change(scores: ArrayLike, reference: ArrayLike) -> float:
         UsageError: the shapes do not match.
     """
     rows, base = _rows_and(scores, reference)
-    return _mean([_change(row, base, np.ones(len(base), dtype=np.bool_)) for row in rows])
+    return defined_mean([_change(row, base, np.ones(len(base), dtype=np.bool_)) for row in rows])
 
 
 def retained_delta(scores: ArrayLike, reference: ArrayLike, threshold: float) -> float:
@@ -146,7 +143,8 @@ def retained_delta(scores: ArrayLike, reference: ArrayLike, threshold: float) ->
         UsageError: the shapes do not match.
     """
     rows, base = _rows_and(scores, reference)
-    return _mean([_change(row, base, base >= threshold) for row in rows])
+    cut = cut_value("threshold", threshold)
+    return defined_mean([_change(row, base, base >= cut) for row in rows])
 
 
 def _change(row: FloatArray, base: FloatArray, among: BoolArray) -> float:
@@ -178,10 +176,9 @@ def top_set_flip(
     Raises:
         UsageError: k < 1, or the shapes do not match.
     """
-    if k < 1:
-        raise UsageError(f"a top set needs k >= 1, got {k}")
+    k = whole("k of a top set", k)
     rows, base = _rows_and(scores, reference)
-    ties = np.asarray(tie_ranks)
+    ties = same_places("tie_ranks", tie_ranks, rows.shape)
     flips = []
     for row in rows:
         survivors = np.flatnonzero(~(np.isnan(row) | np.isnan(base)))
@@ -189,4 +186,4 @@ def top_set_flip(
             continue
         tops = ranks(np.stack([row, base])[:, survivors], ties[survivors]) < k
         flips.append(float((tops[0] != tops[1]).any()))
-    return _mean(flips)
+    return defined_mean(flips)

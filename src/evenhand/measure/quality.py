@@ -22,6 +22,8 @@ import ir_measures
 import numpy as np
 from numpy.typing import ArrayLike
 
+from evenhand.errors import UsageError
+from evenhand.measure.checks import came, choice, cut_value, listed, whole
 from evenhand.measure.rows import as_rows, ranks
 from evenhand.seeds import tie_ranks
 from evenhand.types import FloatArray, Slate
@@ -33,7 +35,12 @@ _SETS: dict[str, str] = {"F1": "SetF", "SetP": "SetP", "SetR": "SetR"}
 
 @cache
 def _parsed(name: str) -> object:
-    return ir_measures.parse_measure(name)
+    try:
+        return ir_measures.parse_measure(name)
+    except (NameError, ValueError, TypeError, AttributeError, SyntaxError, AssertionError) as error:
+        raise UsageError(
+            f"{name!r} is no measure of ir-measures ({error}); write nDCG@10, AP or P@5"
+        ) from None
 
 
 def _evaluate(
@@ -71,12 +78,16 @@ def ranking_quality(
     Returns:
         By name, for each slate (R,) values in [0, 1]; NaN for rows without any
         score and for slates without grades; 0 for judged slates without candidates.
+
+    Raises:
+        UsageError: a name is no measure, or scores do not fit their slate.
     """
+    names = _named(names)
+    pairs = _with_rows(slates, scores)
     qrels: dict[str, dict[str, int]] = {}
     run: dict[str, dict[str, float]] = {}
     shapes, unscored = [], []
-    for number, (slate, given) in enumerate(zip(slates, scores, strict=True)):
-        rows = as_rows(given)
+    for number, (slate, rows) in enumerate(pairs):
         shapes.append(len(rows))
         unscored.append(np.nan if slate.grades is None or len(slate) else 0.0)
         if slate.grades is None:
@@ -99,6 +110,35 @@ def ranking_quality(
     }
 
 
+def _named(names: Sequence[str]) -> list[str]:
+    """Return names of measures, each of which ir-measures knows."""
+    found = listed("names", names, "measures")
+    for name in found:
+        if not isinstance(name, str):
+            raise UsageError(f"a measure is named by a text such as nDCG@10, got {came(name)}")
+        _parsed(name)
+    return found
+
+
+def _with_rows(slates: Sequence[Slate], scores: Sequence[ArrayLike]) -> list[tuple[Slate, FloatArray]]:
+    """Return each slate with its (R, n) scores."""
+    given = listed("slates", slates, "slates"), listed("scores", scores, "(R, n) scores, one a slate")
+    if len(given[0]) != len(given[1]):
+        raise UsageError(f"{len(given[1])} arrays of scores for {len(given[0])} slates; one each")
+    return [(slate, _fitting(slate, rows)) for slate, rows in zip(*given, strict=True)]
+
+
+def _fitting(slate: Slate, scores: ArrayLike) -> FloatArray:
+    if not isinstance(slate, Slate):
+        raise UsageError(f"quality is of a Slate, got {came(slate)}")
+    rows = as_rows(scores)
+    if rows.shape[1] != len(slate):
+        raise UsageError(
+            f"slate {slate.id!r}: scores of shape {rows.shape} for {len(slate)} candidates"
+        )
+    return rows
+
+
 def quality(name: str, slate: Slate, scores: ArrayLike) -> FloatArray:
     """Return the quality of each row of one slate.
 
@@ -109,6 +149,9 @@ def quality(name: str, slate: Slate, scores: ArrayLike) -> FloatArray:
 
     Returns:
         (R,) as `ranking_quality`.
+
+    Raises:
+        UsageError: as `ranking_quality`.
     """
     return ranking_quality([name], [slate], [scores])[name][0]
 
@@ -131,8 +174,13 @@ def set_quality(
 
     Returns:
         (R,) in [0, 1]; NaN for rows without any score and for a slate without grades.
+
+    Raises:
+        UsageError: unknown kind, `rel` under 1, a threshold that is no number, or scores
+            that do not fit the slate.
     """
-    rows = as_rows(scores)
+    choice("kind of set quality", kind, _SETS)
+    rows, threshold, rel = _fitting(slate, scores), cut_value("threshold", threshold), whole("rel", rel)
     values = np.full(len(rows), np.nan)
     scored = np.flatnonzero(~np.isnan(rows).all(axis=1))
     if slate.grades is None or not scored.size:
@@ -157,9 +205,15 @@ def ungraded(slates: Iterable[Slate], *, rel: int = 1) -> tuple[int, int]:
 
     Returns:
         Slates without grades (undefined), slates with grades but nothing relevant (0).
+
+    Raises:
+        UsageError: no list of slates, or `rel` under 1.
     """
+    rel = whole("rel", rel)
     without = nothing = 0
-    for slate in slates:
+    for slate in listed("slates", slates, "slates"):
+        if not isinstance(slate, Slate):
+            raise UsageError(f"slates must hold Slates, got {came(slate)}")
         if slate.grades is None:
             without += 1
         elif not any(grade >= rel for grade in slate.grades.values()):

@@ -12,8 +12,10 @@ import numpy as np
 
 from evenhand.errors import UsageError
 from evenhand.measure import compute, decision, order, pool, quality, selection, spread
+from evenhand.measure.checks import came, choice, cut_value
 from evenhand.measure.entry import Entry, Kind
 from evenhand.measure.grammar import Option, check_options, split, written
+from evenhand.measure.rows import defined_mean
 from evenhand.measure.task import Rows, Task
 from evenhand.types import FloatArray, Plan, RowKind, ScoreMatrix, Slate
 
@@ -158,8 +160,10 @@ class Measure:
             UsageError: no threshold where one is needed, unknown `rows`, or a
                 matrix that does not fit the slate.
         """
-        if rows not in ("served", "shuffled"):
-            raise UsageError(f"unknown rows {rows!r}; known are ['served', 'shuffled']")
+        choice("rows", rows, ("served", "shuffled"))
+        _require_pair(matrix, slate)
+        if threshold is not None:
+            cut_value("threshold", threshold)
         if matrix.scores.shape[1] != len(slate):
             raise UsageError(
                 f"{matrix.scores.shape[1]} columns of scores for the {len(slate)} candidates "
@@ -170,14 +174,31 @@ class Measure:
         return self.entry.compute(Task(matrix, slate, threshold, rows, str(self), self.cutoff, options))
 
 
+def _require_pair(matrix: object, slate: object) -> None:
+    """Refuse anything but a matrix and a slate."""
+    for value, kind in ((matrix, ScoreMatrix), (slate, Slate)):
+        if not isinstance(value, kind):
+            raise UsageError(f"a measure is of a ScoreMatrix and its Slate, got {came(value)}")
+
+
+_OF_READER = ("AnswerFlip", "VerdictFlip")
+
+
 def parse(text: str) -> Measure:
     """Return the measure that a text names, e.g. "nDCG@10" or "Overlap(t=0.5)".
 
     Raises:
         UsageError: the text is no measure name, or head, option, value or
-            cutoff are unknown or wrong; the known ones are listed.
+            cutoff are unknown or wrong; the known ones are listed. Flips of a
+            reader are no measures of scores; where they stand is told.
     """
     head, given, cutoff = split(text)
+    if head in _OF_READER:
+        raise UsageError(
+            f"{head} is measured of what a reader makes of a run, not of scores alone: let one read, "
+            "evenhand audit ... --reader MODEL, or evenhand report RUN --reader MODEL; the flip stands "
+            "under Reader in the report, and in Python in `Result.read(...).estimates['flip']`"
+        )
     if head not in MEASURES:
         raise UsageError(f"unknown measure {head!r} in {text!r}; known are {sorted(MEASURES)}")
     entry = MEASURES[head]
@@ -188,6 +209,9 @@ def parse(text: str) -> Measure:
     if cutoff is None and head == "TopInstability":
         cutoff = 10
     return Measure(head, check_options(head, given, entry.options), cutoff)
+
+
+_FLOOR_OF = {"PoolPSI": "CanonicalPSI"}
 
 
 def between(
@@ -209,6 +233,9 @@ def between(
     Raises:
         UsageError: the measure is one of quality, or its call is refused.
     """
+    # Between two readings of one presentation no member is exchanged: the survivors are all.
+    if measure.head in _FLOOR_OF:
+        measure = Measure(_FLOOR_OF[measure.head])
     if measure.kind == "quality":
         raise UsageError(
             f"{measure} is a measure of quality; a noise floor is of stability or decisions"
@@ -245,4 +272,4 @@ def ranking_values(
             raise UsageError(f"{measure} is not a measure of rankings by grades")
     judged = [m.canonical[None] if rows == "served" else m.random for m in matrices]
     found = quality.ranking_quality([str(m) for m in measures], slates, judged)
-    return {m: np.array([compute.mean(values) for values in found[str(m)]]) for m in measures}
+    return {m: np.array([defined_mean(values) for values in found[str(m)]]) for m in measures}

@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from evenhand.errors import UsageError
+from evenhand.measure.checks import came, floats, resampling
 from evenhand.seeds import generator
 from evenhand.types import FloatArray, IntArray
 
@@ -42,7 +44,16 @@ def bootstrap_differences(
 
     Returns:
         (draws,) float64.
+
+    Raises:
+        UsageError: the shapes do not match, or draws < 1.
     """
+    resampling(draws, seed, 0.5)
+    a, b = floats("values of a", a), floats("values of b", b)
+    if a.ndim != 2 or b.ndim != 2 or a.shape[1:] != b.shape[1:] or not a.size or not b.size:
+        raise UsageError(f"(seeds, slates) of the same slates are needed, got {a.shape} and {b.shape}")
+    if np.shape(collections) != a.shape[1:]:
+        raise UsageError(f"collections of shape {np.shape(collections)} for {a.shape[1]} slates")
     rng = generator(seed, "", "paired bootstrap")
     single = len(a) == len(b) == 1
     values = b - a if single else np.concatenate([a, b])
@@ -90,6 +101,14 @@ def _over_seeds(means: FloatArray, rng: np.random.Generator) -> FloatArray:
     return np.asarray(np.take_along_axis(means, picks, axis=1).mean(axis=1), dtype=np.float64)
 
 
+def _line(name: str, values: ArrayLike) -> FloatArray:
+    """Return (k,) numbers, none missing."""
+    found = floats(name, values)
+    if found.ndim != 1 or np.isnan(found).any():
+        raise UsageError(f"{name} must be one line of numbers without NaN, got {came(values)}")
+    return found
+
+
 def bootstrap_p(differences: ArrayLike) -> float:
     """Return the two-sided p-value of resampled differences.
 
@@ -102,8 +121,11 @@ def bootstrap_p(differences: ArrayLike) -> float:
 
     Returns:
         2 / (draws + 1) to 1.
+
+    Raises:
+        UsageError: they are no numbers.
     """
-    found = np.asarray(differences, dtype=np.float64)
+    found = _line("differences", differences)
     rarer = min(int((found <= 0).sum()), int((found >= 0).sum()))
     return min(1.0, 2 * (1 + rarer) / (len(found) + 1))
 
@@ -124,8 +146,12 @@ def sign_flip_p(units: ArrayLike, *, draws: int = 20_000, seed: int = 0) -> tupl
 
     Returns:
         (p, exact); p is over 0 and at most 1.
+
+    Raises:
+        UsageError: the units are no numbers, or draws < 1.
     """
-    found = np.asarray(units, dtype=np.float64)
+    resampling(draws, seed, 0.5)
+    found = _line("units", units)
     found = found[found != 0]
     m = len(found)
     least = abs(found.sum()) - _SAME * np.abs(found).sum()

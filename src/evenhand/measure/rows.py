@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.errors import UsageError
+from evenhand.measure.checks import floats, same_places
 from evenhand.types import FloatArray, IntArray
 
 
@@ -15,12 +16,18 @@ def as_rows(scores: ArrayLike) -> FloatArray:
     """Return scores as a float64 (M, n) array.
 
     Raises:
-        UsageError: the scores are not two-dimensional.
+        UsageError: the scores are not two-dimensional, no numbers, or infinite.
     """
-    rows = np.asarray(scores, dtype=np.float64)
+    rows = floats("scores", scores)
     if rows.ndim != 2:
         raise UsageError(f"a measure needs scores of shape (rows, candidates), got shape {rows.shape}")
     return rows
+
+
+def defined_mean(values: Iterable[float]) -> float:
+    """Return the mean of the values that are defined, NaN where none is."""
+    known = [value for value in values if not np.isnan(value)]
+    return float(np.mean(known)) if known else float("nan")
 
 
 def scored_rows(scores: ArrayLike) -> FloatArray:
@@ -85,9 +92,13 @@ def ranks(scores: ArrayLike, ties: ArrayLike) -> IntArray:
 
     Returns:
         (M, n) int64, each row a permutation of 0..n-1.
+
+    Raises:
+        UsageError: the shapes do not match, or something is no number.
     """
     rows = as_rows(scores)
-    order = np.lexsort((np.broadcast_to(np.asarray(ties), rows.shape), -rows), axis=-1)
+    places = np.broadcast_to(same_places("ties", ties, rows.shape), rows.shape)
+    order = np.lexsort((places, -rows), axis=-1)
     found = np.empty(rows.shape, dtype=np.int64)
     np.put_along_axis(found, order, np.broadcast_to(np.arange(rows.shape[1]), rows.shape), axis=-1)
     return found

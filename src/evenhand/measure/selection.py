@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.errors import UsageError
+from evenhand.measure.checks import came, choice, floats
 from evenhand.measure.outcomes import modal_flip, pairwise_flip
 from evenhand.measure.rows import as_rows, ranks
 from evenhand.types import FloatArray
@@ -34,7 +35,9 @@ def gold_correct(scores: ArrayLike, gains: ArrayLike, tie_ranks: ArrayLike) -> F
         a candidate of the top grade, and throughout where all grades are equal,
         since then nothing is a wrong pick.
     """
-    rows, grades = as_rows(scores), np.asarray(gains, dtype=np.float64)
+    rows, grades = as_rows(scores), floats("gains", gains)
+    if grades.shape != rows.shape[1:]:
+        raise UsageError(f"gains of shape {grades.shape} for {rows.shape[1]} candidates")
     found = np.full(len(rows), np.nan)
     if rows.shape[1] < 2 or (grades == grades[0]).all():
         return found
@@ -79,11 +82,13 @@ def correctness_flip(
         0 to 1; NaN with fewer than 2 known rows.
 
     Raises:
-        UsageError: unknown kind.
+        UsageError: unknown kind, or something else than 1, 0, NaN and None.
     """
-    if kind not in ("any", "pairwise", "modal"):
-        raise UsageError(f"unknown kind of flip {kind!r}; known are ['any', 'modal', 'pairwise']")
-    known = [bool(value) for value in correct if value is not None and not np.isnan(value)]
+    choice("kind of flip", kind, ("any", "pairwise", "modal"))
+    values = floats("correct", correct)
+    if values.ndim != 1 or not np.isin(values[~np.isnan(values)], (0, 1)).all():
+        raise UsageError(f"correct must be 1, 0 or NaN for each row, got {came(correct)}")
+    known = [bool(value) for value in values if not np.isnan(value)]
     if len(known) < 2:
         return float("nan")
     if kind == "any":

@@ -25,6 +25,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from evenhand.measure.checks import listed
 from evenhand.measure.rows import complete
 
 
@@ -38,6 +39,9 @@ def label_variances(labels: ArrayLike, *, corrected: bool = False) -> tuple[floa
     Returns:
         Both in squared units of the label; NaN with fewer than two orders or two
         candidates.
+
+    Raises:
+        UsageError: the labels are no (T, n) numbers.
     """
     rows = complete(labels)
     orders, n = rows.shape
@@ -81,8 +85,12 @@ def silver_beta_pooled(slates: Iterable[ArrayLike], *, corrected: bool = False) 
 
     Returns:
         As `silver_beta`; undefined slates are left out.
+
+    Raises:
+        UsageError: no list, or something in it that is no (T, n) labels.
     """
-    pairs = [label_variances(labels, corrected=corrected) for labels in slates]
+    every = listed("slates", slates, "(T, n) labels")
+    pairs = [label_variances(labels, corrected=corrected) for labels in every]
     known = [pair for pair in pairs if not np.isnan(pair[0])]
     if not known:
         return float("nan")

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.errors import UsageError
+from evenhand.measure.checks import floats, listed, resampling
 from evenhand.seeds import generator
 from evenhand.types import Estimate, FloatArray
 
@@ -27,8 +28,18 @@ def bootstrap_means(values: ArrayLike, *, draws: int = 10_000, seed: int = 0) ->
 
     Returns:
         (draws,) float64, none outside the range of the values.
+
+    Raises:
+        UsageError: no value, one that is missing or no number, or draws < 1.
     """
-    return _bootstrap([np.asarray(values, dtype=np.float64)], draws=draws, seed=seed)[0]
+    resampling(draws, seed, 0.5)
+    sample = floats("values", values)
+    if sample.ndim != 1 or not sample.size or np.isnan(sample).any():
+        raise UsageError(
+            f"a bootstrap draws from defined values, one per slate or more; got shape {sample.shape}"
+            + (" with NaN among them" if np.isnan(sample).any() else "")
+        )
+    return _bootstrap([sample], draws=draws, seed=seed)[0]
 
 
 def _bootstrap(samples: Sequence[FloatArray], *, draws: int, seed: int) -> list[FloatArray]:
@@ -87,9 +98,8 @@ def estimates(
     Raises:
         UsageError: as `estimate`.
     """
-    if draws < 1 or not 0 < level < 1:
-        raise UsageError(f"needs draws >= 1 and 0 < level < 1, got draws={draws}, level={level}")
-    arrays = [np.asarray(values, dtype=np.float64) for values in columns]
+    resampling(draws, seed, level)
+    arrays = [floats("values", values) for values in listed("columns", columns, "values by slate")]
     for found in arrays:
         if found.ndim != 1:
             raise UsageError(f"an estimate needs one value per slate, got shape {found.shape}")

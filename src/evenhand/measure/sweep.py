@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from evenhand.errors import UsageError
+from evenhand.measure.checks import floats
+from evenhand.measure.rows import as_rows
 from evenhand.types import FloatArray
 
 
@@ -20,19 +23,22 @@ def overlap_at(scores: ArrayLike, thresholds: FloatArray, *, exhaustive: bool = 
 
     Returns:
         (3, T); NaN where undefined.
+
+    Raises:
+        UsageError: scores or thresholds are no numbers of those shapes.
     """
-    rows = np.asarray(scores, dtype=np.float64)
+    rows, thresholds = as_rows(scores), _thresholds(thresholds)
     present = ~np.isnan(rows)
     rows, present = rows[present.any(axis=1)], present[present.any(axis=1)]
     result = np.full((3, len(thresholds)), np.nan)
     if not len(rows):
         return result
     known = present.astype(np.float64)
-    kept = (np.where(present, rows, -np.inf)[None] >= thresholds[:, None, None]).astype(np.float64)
-    result[2] = (kept.sum(axis=2) / known.sum(axis=1)).mean(axis=1)
+    sets = (np.where(present, rows, -np.inf)[None] >= thresholds[:, None, None]).astype(np.float64)
+    result[2] = (sets.sum(axis=2) / known.sum(axis=1)).mean(axis=1)
     # A candidate that either row of a pair lacks is left out of that pair.
-    shared = kept @ kept.swapaxes(1, 2)
-    within = kept @ known.T
+    shared = sets @ sets.swapaxes(1, 2)
+    within = sets @ known.T
     union = within + within.swapaxes(1, 2) - shared
     pairs = (
         np.ones((len(rows), len(rows)), dtype=bool)
@@ -61,9 +67,23 @@ def set_f1_at(scores: ArrayLike, relevant: ArrayLike, thresholds: FloatArray) ->
 
     Returns:
         (T,), 0 to 1; 0 throughout where nothing is relevant.
+
+    Raises:
+        UsageError: scores, booleans and thresholds are not of those shapes.
     """
-    row, hits = np.asarray(scores, dtype=np.float64), np.asarray(relevant, dtype=bool)
-    kept = row[None] >= thresholds[:, None]
-    whole = kept.sum(axis=1) + hits.sum()
-    found: FloatArray = 2 * (kept & hits).sum(axis=1) / np.maximum(whole, 1)
+    row, thresholds = floats("scores", scores), _thresholds(thresholds)
+    hits = floats("relevant", relevant) != 0
+    if row.ndim != 1 or hits.shape != row.shape:
+        raise UsageError(f"scores of shape {row.shape} and relevance of shape {hits.shape}")
+    sets = row[None] >= thresholds[:, None]
+    whole = sets.sum(axis=1) + hits.sum()
+    found: FloatArray = 2 * (sets & hits).sum(axis=1) / np.maximum(whole, 1)
+    return found
+
+
+def _thresholds(values: ArrayLike) -> FloatArray:
+    """Return (T,) thresholds; infinity keeps all or nothing."""
+    found = floats("thresholds", values, infinite=True)
+    if found.ndim != 1 or np.isnan(found).any():
+        raise UsageError(f"thresholds are a list of numbers without NaN, got shape {found.shape}")
     return found

@@ -54,7 +54,7 @@ class Task:
     @property
     def retained(self) -> FloatArray:
         """The (M, n) retained sets of the random rows."""
-        return decision.kept(self.random, self.cut)
+        return decision.retained_sets(self.random, self.cut)
 
     def placed(self, places: str) -> IntArray:
         """Return the (M, n) positions or slots of the random rows' presentations."""

@@ -18,7 +18,7 @@ over the number of slates when pooled. So pool.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -26,11 +26,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenhand.errors import UsageError
+from evenhand.measure.checks import came, choice, floats, listed
 from evenhand.measure.rows import as_rows
 from evenhand.types import FloatArray, IntArray
 
 # An eigenvalue under this share of the number of scores is no dimension of its own.
 _NO_DIMENSION = 1e-9
+_TRIPLE = "(scores, slots, windows), each (M, n), of each slate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,7 @@ def nested_fit(slates: Iterable[tuple[ArrayLike, ArrayLike, ArrayLike]]) -> Nest
         UsageError: the three do not have one shape, or a place is negative where
             a score stands.
     """
-    parts = [_checked(*slate) for slate in slates]
+    parts = [_checked(*_three(slate)) for slate in listed("slates", slates, _TRIPLE)]
     sizes = [max((int(p[i].max(initial=-1)) + 1 for p in parts), default=0) for i in (1, 2)]
     gram = np.zeros((sum(sizes), sum(sizes)))
     moments = np.zeros(sum(sizes))
@@ -164,7 +166,11 @@ def slate_share(
     Returns:
         The share; NaN when no score moves or, corrected, nothing is left to
         estimate the residual from.
+
+    Raises:
+        UsageError: unknown share, or as `nested_fit`.
     """
+    choice("share", part, ("slot", "window", "residual"))
     shares = nested_fit([(scores, slots, windows)]).shares(corrected=corrected)
     return float(getattr(shares, part))
 
@@ -185,8 +191,11 @@ def residual_against(fit: NestedFit, reference: NestedFit) -> float:
         undefined or the reference's is 0.
 
     Raises:
-        UsageError: the two fits hold different numbers of candidates.
+        UsageError: something else than two fits, or of different numbers of candidates.
     """
+    for each in (fit, reference):
+        if not isinstance(each, NestedFit):
+            raise UsageError(f"a residual share compares two NestedFit, got {came(each)}")
     if fit.documents != reference.documents:
         raise UsageError(
             f"fits of {fit.documents} and {reference.documents} candidates: a residual share needs the "
@@ -200,13 +209,27 @@ def _checked(
     scores: ArrayLike, slots: ArrayLike, windows: ArrayLike
 ) -> tuple[FloatArray, IntArray, IntArray]:
     rows = as_rows(scores)
-    places = [np.asarray(each, dtype=np.int64) for each in (slots, windows)]
-    for name, place in zip(("slots", "windows"), places, strict=True):
+    named = {"slots": slots, "windows": windows}
+    places = [_places(name, each) for name, each in named.items()]
+    for name, place in zip(named, places, strict=True):
         if place.shape != rows.shape:
             raise UsageError(f"{name} of shape {place.shape} for scores of shape {rows.shape}")
         if (place[~np.isnan(rows)] < 0).any():
             raise UsageError(f"{name} hold a negative place for a candidate that has a score")
     return rows, places[0], places[1]
+
+
+def _three(slate: object) -> Sequence[ArrayLike]:
+    if not isinstance(slate, Sequence) or isinstance(slate, str) or len(slate) != 3:
+        raise UsageError(f"a nested fit needs {_TRIPLE}, got {came(slate)}")
+    return slate
+
+
+def _places(name: str, values: ArrayLike) -> IntArray:
+    found = floats(name, values)
+    if np.isnan(found).any() or (found != np.floor(found)).any():
+        raise UsageError(f"{name} must be whole numbers, got {came(values)}")
+    return found.astype(np.int64)
 
 
 def _dummies(places: IntArray, size: int) -> FloatArray:

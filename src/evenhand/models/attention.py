@@ -3,13 +3,15 @@
 `use_seam` switches a transformers model to an attention function of ours. It
 takes a `Layout` through the model's keyword arguments, builds the mask that the
 layout (and a layer's sliding window) asks for, and hands on to torch's
-scaled-dot-product attention. Scoring, training and packing share it.
+scaled-dot-product attention: part by part where there are branches. Scoring,
+training and packing share it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
@@ -17,6 +19,8 @@ from transformers import AttentionInterface
 from transformers.masking_utils import AttentionMaskInterface
 
 from evenhand.errors import ScorerError, UsageError
+from evenhand.models.blocks import Blocks, blocks
+from evenhand.models.packing import Packed
 
 SEAM = "evenhand"
 PADDING = -1
@@ -36,11 +40,14 @@ class Layout:
         position: (batch, length) int64 position ids.
         causal: no branches, and padding only at the end: plain causal order
             says it all, and no mask is needed.
+        blocks: how branches are attended to part by part; None takes one mask
+            over all tokens, which says the same at a cost of the length squared.
     """
 
     branch: torch.Tensor
     position: torch.Tensor
     causal: bool
+    blocks: Blocks | None = None
     _masks: dict[int | None, torch.Tensor] = field(default_factory=dict)
 
     def mask(self, sliding_window: int | None) -> torch.Tensor | None:
@@ -73,19 +80,22 @@ class Layout:
 
 
 def layout(branches: Sequence[Sequence[int]], positions: Sequence[Sequence[int]], length: int,
-           *, device: str | torch.device = "cpu", side: str = "right") -> Layout:  # fmt: skip
+           *, device: str | torch.device = "cpu", side: str = "right",
+           whole: bool = False) -> Layout:  # fmt: skip
     """Return the layout of prompts padded to a common length.
 
     Args:
         branches: per prompt, the branch of each token.
         positions: per prompt, the position id of each token.
         length: padded length. side: "right" or "left", where padding goes.
+        whole: one mask over all tokens, also where there are branches.
     """
     branch = pad(branches, length, PADDING, side=side)
     position = pad(positions, length, 0, side=side)
     branched = bool((branch > SHARED).any())
     padded_left = side == "left" and bool((branch == PADDING).any())
-    return Layout(branch.to(device), position.to(device), not branched and not padded_left)
+    parts = None if whole or not branched else blocks(branch, position, device)
+    return Layout(branch.to(device), position.to(device), not branched and not padded_left, parts)
 
 
 def pad(rows: Sequence[Sequence[int]], length: int, value: int, *, side: str = "right") -> torch.Tensor:
@@ -111,7 +121,7 @@ def _seam_attention(
     key: torch.Tensor,
     value: torch.Tensor,
     attention_mask: torch.Tensor | None,
-    evenhand_layout: Layout | None = None,
+    evenhand_layout: Layout | Packed | None = None,
     sliding_window: int | None = None,
     **kwargs: Any,
 ) -> tuple[torch.Tensor, None]:
@@ -125,9 +135,15 @@ def _seam_attention(
             raise ScorerError(
                 f"{type(module).__name__} uses {name}, which the attention seam does not have"
             )
-    mask = evenhand_layout.mask(sliding_window)
-    dropout, scaling = kwargs.get("dropout", 0.0), kwargs.get("scaling")
-    return _attend(query, key, value, mask, dropout=dropout, scaling=scaling), None
+    if isinstance(evenhand_layout, Packed):
+        scaling = kwargs.get("scaling")
+        return evenhand_layout.attend(
+            query, key, value, scaling=scaling, sliding_window=sliding_window
+        ), None
+    attend = partial(_attend, dropout=kwargs.get("dropout", 0.0), scaling=kwargs.get("scaling"))
+    if evenhand_layout.blocks is not None:
+        return evenhand_layout.blocks.attend(query, key, value, sliding_window, attend), None
+    return attend(query, key, value, evenhand_layout.mask(sliding_window)), None
 
 
 def _attend(

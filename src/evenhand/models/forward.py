@@ -8,6 +8,7 @@ beyond float error.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -17,6 +18,8 @@ from numpy.typing import NDArray
 
 from evenhand.errors import ScorerError, UsageError
 from evenhand.models.attention import SEAM, SHARED, Layout, layout, pad, use_seam
+from evenhand.models.branches import in_order, pack_branches
+from evenhand.models.packing import Packed, can_pack, pack
 
 Readout = Callable[[torch.Tensor, list[int]], torch.Tensor]
 
@@ -71,7 +74,13 @@ def batches(lengths: Sequence[int], token_budget: int) -> list[list[int]]:
 
 
 class Forward:
-    """Reads hidden states from a transformers causal language model."""
+    """Reads hidden states from a transformers causal language model.
+
+    Attributes:
+        branches: whether the model can read prompts with branches.
+        token_budget: padded tokens of one batch. side: "right" or "left", where padding goes.
+        whole: attend with one mask where there are branches: slow, the same values.
+    """
 
     def __init__(self, model: Any, *, token_budget: int = 8192, side: str = "right") -> None:
         """Switch the model to the attention seam and check what the seam carries.
@@ -83,12 +92,14 @@ class Forward:
         self.device = next(self.model.parameters()).device
         self.token_budget = token_budget
         self.side = side
+        self.whole = False
         vocabulary = self.model.get_output_embeddings().weight.shape[0]
         self._probe = torch.linspace(0, vocabulary - 1, 3 * _PART, device=self.device).long()
         self._exact = self.model.dtype == torch.float32
         if self.model.config._attn_implementation != SEAM:
             self._switch()
-        self._branches = self._keeps_branches_apart()
+        self.branches = self._keeps_branches_apart()
+        self._packs = can_pack(self.model, self.model.dtype)
 
     def _switch(self) -> None:
         with torch.inference_mode():
@@ -126,10 +137,10 @@ class Forward:
         gap = float((found - wanted).norm() / wanted.norm())
         return gap < (1e-3 if self._exact else 0.1)
 
-    def _run(self, module: Any, ids: torch.Tensor, seen: Layout) -> Any:
+    def _run(self, module: Any, ids: torch.Tensor, seen: Layout | Packed) -> Any:
         return module(input_ids=ids, position_ids=seen.position, evenhand_layout=seen, use_cache=False)
 
-    def _states(self, ids: torch.Tensor, seen: Layout) -> torch.Tensor:
+    def _states(self, ids: torch.Tensor, seen: Layout | Packed) -> torch.Tensor:
         with torch.inference_mode():
             states: torch.Tensor = self._run(self.model.base_model, ids, seen).last_hidden_state
         return states
@@ -149,7 +160,7 @@ class Forward:
                 the memory, or the model cannot keep branches apart; the message
                 names the slate.
         """
-        if not self._branches:
+        if not self.branches:
             self._require_no_branches(prompts, names)
         results: list[NDArray[np.float64]] = [np.empty((0, 0))] * len(prompts)
         waiting = batches([len(prompt.ids) for prompt in prompts], self.token_budget)[::-1]
@@ -178,10 +189,12 @@ class Forward:
     def _values(
         self, prompts: Sequence[Readable], index: list[int], readout: Readout
     ) -> NDArray[np.float64]:
+        if self._packs and not self.whole and all(in_order(prompt.branches) for prompt in prompts):
+            return self._packed(prompts, index, readout)
         length = max(len(prompt.ids) for prompt in prompts)
         ids = pad([p.ids for p in prompts], length, 0, side=self.side).to(self.device)
         seen = layout([p.branches for p in prompts], [p.positions for p in prompts], length,
-                      device=self.device, side=self.side)  # fmt: skip
+                      device=self.device, side=self.side, whole=self.whole)  # fmt: skip
         shift = [0 if self.side == "right" else length - len(p.ids) for p in prompts]
         rows = [row for row, p in enumerate(prompts) for _ in p.readouts]
         places = [place + shift[row] for row, p in enumerate(prompts) for place in p.readouts]
@@ -189,13 +202,35 @@ class Forward:
             values = readout(self._states(ids, seen)[rows, places], index)
         return values.double().cpu().numpy()
 
+    def _packed(
+        self, prompts: Sequence[Readable], index: list[int], readout: Readout
+    ) -> NDArray[np.float64]:
+        """Read prompts as one stream without padding."""
+        rows = [prompt.ids for prompt in prompts]
+        seen: Packed
+        if any(prompt.branches[-1] > SHARED for prompt in prompts):
+            parts = [p.branches for p in prompts], [p.positions for p in prompts]
+            ids, seen = pack_branches(rows, *parts, self.device)
+        else:
+            ids, seen = pack(rows, sum(map(len, rows)), self.device)
+        starts = [0, *itertools.accumulate(map(len, rows))]
+        places = [start + at for start, p in zip(starts, prompts, strict=False) for at in p.readouts]
+        with torch.inference_mode():
+            values = readout(self._states(ids, seen)[0, places], index)
+        return values.double().cpu().numpy()
+
+    def no_branches(self, slate: str | None = None) -> ScorerError:
+        """Return the error of a prompt with branches, for a model that cannot read it."""
+        who = "" if slate is None else f"slate {slate!r}: "
+        return ScorerError(
+            f"{who}{type(self.model).__name__} carries a state from token to token, so neither its "
+            "answer lines nor its candidates can be blind to each other; use visibility='sequential'"
+        )
+
     def _require_no_branches(self, prompts: Sequence[Readable], names: Sequence[str]) -> None:
         for prompt, name in zip(prompts, names, strict=True):
             if any(branch > SHARED for branch in prompt.branches):
-                raise ScorerError(
-                    f"slate {name!r}: {type(self.model).__name__} carries a state from token to token, "
-                    "so its answer lines cannot be blind to each other; use visibility='sequential'"
-                )
+                raise self.no_branches(name)
 
 
 def _halved(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from evenhand.errors import ScorerError, UsageError
@@ -24,7 +24,7 @@ Chat = Callable[[Messages], str]
 
 QUERY_PLACES = ("before", "after", "around")
 MARKER_SCHEMES = ("numeric", "letters", "random", "single")
-VISIBILITIES = ("sequential", "parallel")
+VISIBILITIES = ("sequential", "parallel", "isolated")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,8 @@ class Segment:
         kind: "literal" (trusted, may hold the template's special tokens),
             "query" and "candidate" (texts, never parsed for special tokens),
             "slot" (an answer line, text with {grade} where the grade stands).
-        index: slot of the candidate or answer line; -1 elsewhere.
+        index: slot of the candidate or answer line, -1 elsewhere. Where candidates are
+            isolated, all that stands after a candidate has its slot: its branch.
     """
 
     kind: Literal["literal", "query", "candidate", "slot"]
@@ -44,7 +45,7 @@ class Segment:
 
 
 def check_surface(surface: Surface) -> None:
-    """Refuse a surface that names something unknown.
+    """Refuse a surface that names something unknown, or that cannot be shown.
 
     Raises:
         UsageError: says the setting, what came and what is known.
@@ -64,6 +65,11 @@ def check_surface(surface: Surface) -> None:
     for name, kind in (("dummy", int), ("marker_seed", int), ("enclose", bool)):
         if type(getattr(surface, name)) is not kind:
             raise UsageError(f"{name} must be {kind.__name__}, got {getattr(surface, name)!r}")
+    if surface.visibility == "isolated" and surface.query == "after":
+        raise UsageError(
+            "query 'after' does not go with visibility 'isolated', where all that candidates share "
+            "stands before them; choose query 'before', or 'around' to repeat it after each"
+        )
 
 
 def texts_hash(surface: Surface) -> str:
@@ -152,14 +158,15 @@ def _user_text(rubric: Rubric, skeleton: Skeleton, marks: Sequence[str], surface
         closing = f" {mark}" if surface.enclose else ""
         lines.append(f"{mark}{_sentinel('c', slot)}{closing}")
     items = "\n".join(lines)
-    parts = [items] if surface.query == "after" else [query, items]
-    if surface.query != "before":
-        parts.append(query)
     levels = "\n".join(f"{grade} = {rubric.levels[grade]}" for grade in (3, 2, 1, 0))
     form = skeleton.line.format(marker=marks[0], grade="<0-3>")
-    parts.append(f"{rubric.task}\n{levels}")
-    parts.append(f"{FORM}\n{skeleton.header}\n{form}")
-    return "\n\n".join(parts)
+    asked = [f"{rubric.task}\n{levels}", f"{FORM}\n{skeleton.header}\n{form}"]
+    opening = [] if surface.query == "after" else [query]
+    closing_query = [] if surface.query == "before" else [query]
+    if surface.visibility == "isolated":
+        # What candidates share comes first, so that it can be read once for all of them.
+        return "\n\n".join([*opening, *asked, items, *closing_query])
+    return "\n\n".join([*opening, items, *closing_query, *asked])
 
 
 def plain_chat(messages: Messages) -> str:
@@ -189,6 +196,10 @@ def render(
 ) -> list[Segment]:
     """Return the segments of one window.
 
+    Where candidates are isolated, each is shown as in a window of its own, with the
+    first marker: the segments before the candidate once, then those from the
+    candidate on for one candidate after the other.
+
     Args:
         query: the query, already one line.
         candidates: texts by slot, already one line.
@@ -202,15 +213,31 @@ def render(
     """
     check_surface(surface)
     rubric, skeleton = RUBRICS[surface.rubric], SKELETONS[surface.skeleton]
-    marks = markers(surface.markers, len(candidates), seed=surface.marker_seed, alphabet=alphabet)
+    isolated = surface.visibility == "isolated"
+    together = candidates[:1] if isolated else candidates
+    marks = markers(surface.markers, len(together), seed=surface.marker_seed, alphabet=alphabet)
     user = _user_text(rubric, skeleton, marks, surface)
     prompt = _apply(chat, rubric.system, user)
-    segments = _split(prompt, query, candidates, queries=2 if surface.query == "around" else 1)
+    segments = _split(prompt, query, together, queries=2 if surface.query == "around" else 1)
     segments.append(Segment("literal", skeleton.header + "\n"))
     for slot, mark in enumerate(marks):
         line = skeleton.line.format(marker=mark, grade="{grade}")
         segments.append(Segment("slot", line + "\n", slot))
+    return _branched(segments, candidates) if isolated else segments
+
+
+def _branched(alone: Sequence[Segment], candidates: Sequence[str]) -> list[Segment]:
+    """Return the prompt of the first candidate with a branch for every candidate."""
+    start = next(place for place, segment in enumerate(alone) if segment.kind == "candidate")
+    segments = list(alone[:start])
+    for slot, text in enumerate(candidates):
+        segments.append(_candidate(text, slot))
+        segments += [replace(segment, index=slot) for segment in alone[start + 1 :]]
     return segments
+
+
+def _candidate(text: str, slot: int) -> Segment:
+    return Segment("candidate", f" {text}" if text else "", slot)
 
 
 def _split(prompt: str, query: str, candidates: Sequence[str], queries: int) -> list[Segment]:
@@ -227,8 +254,7 @@ def _split(prompt: str, query: str, candidates: Sequence[str], queries: int) -> 
         if kind == "q":
             segments.append(Segment("query", f" {query}"))
         elif kind == "c":
-            text = candidates[int(index)]
-            segments.append(Segment("candidate", f" {text}" if text else "", int(index)))
+            segments.append(_candidate(candidates[int(index)], int(index)))
     if end < len(prompt):
         segments.append(Segment("literal", prompt[end:]))
     wanted = ["s", *["q"] * queries, *(f"c{slot}" for slot in range(len(candidates)))]

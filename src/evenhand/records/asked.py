@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
 
-from evenhand.errors import ResumeError
+from evenhand.errors import ResumeError, UsageError
 from evenhand.records.files import write_whole
 
 NAME = "asked.json"
@@ -32,8 +33,13 @@ def write_asked(folder: Path, threshold: float | None, measures: Sequence[str] |
     """Keep the analysis options of a run; a folder that cannot be written is left alone.
 
     Raises:
+        UsageError: the threshold is no finite number, or the measures are no list of names.
         ResumeError: the system refuses to write, for example on a full disk.
     """
+    if threshold is not None and not _finite(threshold):
+        raise UsageError(f"threshold must be a finite number or None, got {threshold!r}")
+    if measures is not None and (isinstance(measures, str) or not isinstance(measures, Sequence)):
+        raise UsageError(f"measures must be a list of names, got {measures!r}")
     given = {
         "threshold": None if threshold is None else float(threshold),
         "measures": None if measures is None else list(measures),
@@ -58,11 +64,14 @@ def read_asked(folder: Path) -> Asked:
         return Asked()
     except (OSError, ValueError, TypeError, KeyError):
         raise _damaged(path) from None
-    number = isinstance(threshold, Real) and not isinstance(threshold, bool)
     names = isinstance(measures, list) and all(isinstance(name, str) for name in measures)
-    if not (threshold is None or number) or not (measures is None or names):
+    if not (threshold is None or _finite(threshold)) or not (measures is None or names):
         raise _damaged(path)
     return Asked(threshold, None if measures is None else tuple(measures))
+
+
+def _finite(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _damaged(path: Path) -> ResumeError:

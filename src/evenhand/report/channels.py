@@ -9,81 +9,19 @@ import tempfile
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from evenhand.report.channel_page import to_html
+from evenhand.report.channel_table import HEADS, LEGEND, cells, note_lines, setup_line
 from evenhand.report.clean import markdown_cell, one_line
-from evenhand.report.digits import NONE, count, number
-from evenhand.report.result import Result, require_askable
-from evenhand.study.channels import COLUMNS, FURTHER, ChannelRow, ChannelStudy, study_channels
-from evenhand.study.counted import counted
+from evenhand.report.result import Result, require_askable, write_text
+from evenhand.study.channels import COLUMNS, FURTHER, ChannelStudy, study_channels
 from evenhand.types import Estimate, Scorer, Slate
-
-_HEADS = {
-    "tauPSI": "tauPSI",
-    "CanonicalPSI": "from canonical",
-    "Overlap": "overlap",
-    "SetFlip": "set flip",
-    "Top1Flip": "top-1 flip",
-    "PairFlip": "pair flip",
-    "ScoreChange": "score change",
-}
-HEADS = ("channel", *_HEADS.values(), "noise floor", "score floor", "rows", "undefined")
-_MEMBERS = {
-    "PoolPSI(kind='replaced')": "Pool-PSI, replaced in place",
-    "PoolPSI(kind='dropped')": "Pool-PSI, dropped",
-    "TopSetFlip@10": "top-10 set flip",
-    "RetainedDelta": "score change of the retained",
-}
-LEGEND = (
-    "tauPSI, overlap and flips compare varied rows with each other; from canonical and score change "
-    "compare each with the canonical row; the two floors are the same between the canonical row and "
-    "its repeat. rows: varied rows of a slate. undefined: slates without a value."
-)
-
-
-def _mean(estimate: Estimate | None) -> str:
-    return NONE if estimate is None else number(estimate.mean)
-
-
-def cells(row: ChannelRow) -> tuple[str, ...]:
-    """Return the cells of one channel, in the order of `HEADS`."""
-    tau = row.value("tauPSI")
-    return (
-        row.channel,
-        *(_mean(row.value(name)) for name in COLUMNS),
-        _mean(row.floor("tauPSI")),
-        _mean(row.floor("ScoreChange")),
-        number(row.variants, 1) if row.variants % 1 else count(row.variants),
-        NONE if tau is None else count(tau.undefined),
-    )
-
-
-def _setup(study: ChannelStudy) -> str:
-    settings, scorer = study.settings, study.scorer
-    width = settings["width"]
-    parts = (
-        f"{scorer['name']} (revision {str(scorer['revision'])[:16]}, scale {scorer['scale']})",
-        counted(settings["n_slates"], "slate"),
-        f"M {settings['rows']}",
-        f"B {'whole slate' if width is None else width}",
-        f"rule {settings['rule']}",
-        f"seed {settings['seed']}",
-    )
-    return one_line("; ".join(parts))
-
-
-def _member_lines(study: ChannelStudy) -> list[str]:
-    """Return what is measured of membership alone."""
-    found = [row for row in study.rows if row.channel == "membership"]
-    lines = []
-    for row in found:
-        said = [f"{label} {_mean(row.value(name))}" for name, label in _MEMBERS.items()]
-        lines.append("membership: " + "; ".join(said))
-    return lines
 
 
 def render(study: ChannelStudy) -> RenderableType:
@@ -94,7 +32,7 @@ def render(study: ChannelStudy) -> RenderableType:
     for row in study.rows:
         grid.add_row(*map(Text, cells(row)))
     lines: list[RenderableType] = [grid]
-    for line in (*_member_lines(study), _setup(study), LEGEND):
+    for line in (*note_lines(study), setup_line(study), LEGEND):
         lines.append(Text(line, style="dim"))
     for finding in study.findings:
         message = one_line(finding.message)
@@ -118,8 +56,8 @@ def to_markdown(study: ChannelStudy, *, title: str = "Channel audit") -> str:
 
     lines = [f"# {markdown_cell(title)}", "", line(HEADS), "|" + "---|" * len(HEADS)]
     lines += [line(cells(row)) for row in study.rows]
-    lines += ["", *(f"- {markdown_cell(text)}" for text in _member_lines(study))]
-    lines += [f"- {markdown_cell(_setup(study))}", f"- {LEGEND}", ""]
+    lines += ["", *(f"- {markdown_cell(text)}" for text in note_lines(study))]
+    lines += [f"- {markdown_cell(setup_line(study))}", f"- {LEGEND}", ""]
     if study.findings:
         lines += ["## Findings", ""]
         for finding in study.findings:
@@ -183,6 +121,15 @@ class ChannelResult:
     def to_markdown(self) -> str:
         """Return the study as Markdown."""
         return to_markdown(self.study)
+
+    def to_html(self, path: str | os.PathLike[str]) -> Path:
+        """Write the study as one HTML file, the run of each channel in it, and return its path.
+
+        Raises:
+            MissingExtraError: plotly or jinja2 is not installed.
+        """
+        runs = [(result.analysis, result.folder) for result in self.results()]
+        return write_text(path, to_html(self.study, runs))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the study as JSON values."""

@@ -12,9 +12,11 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from evenhand.measure.paired import Paired
 from evenhand.report.clean import markdown_cell, one_line
 from evenhand.report.digits import NONE, number
 from evenhand.study.compare import Compared, Comparison
+from evenhand.study.counted import counted
 
 HEADINGS = (
     "measure",
@@ -106,19 +108,34 @@ def settings_line(compared: Compared) -> str:
 def method_lines(compared: Compared) -> list[str]:
     """Return how the numbers were made, a sentence each."""
     options = compared.options
-    tested = [row.paired for row in compared.rows if not row.paired.withheld]
-    drawn = "; ".join(dict.fromkeys(found.resampled for found in tested)) or "nothing"
+    found = [row.paired for row in compared.rows]
+    drawn = "; ".join(dict.fromkeys(one.resampled for one in found if one.resampled)) or "nothing"
     lines = [
-        f"Interval: {options.level:.0%}, percentile of {options.draws:,} paired bootstrap draws; "
-        f"resampled: {drawn}.",
-        f"p: two-sided bootstrap; where at most 16 slates differ, the exact sign-flip test. Holm over "
-        f"{compared.family} comparisons.",
-        f"Detectable: smallest true difference found with power {options.power:.0%}. Noise floor: how "
-        "far the same presentation scored twice is from agreement, baseline / other.",
+        f"Interval: {options.level:.0%} of one comparison, not corrected for their number; percentile "
+        f"of {options.draws:,} paired bootstrap draws; resampled: {drawn}.",
+        f"p: {_tests(found)}. p, Holm: corrected over {counted(compared.family, 'comparison')}; it "
+        "decides what is said, and may disagree with the interval.",
+        f"Detectable: smallest true difference found with power {options.power:.0%}, before the "
+        "correction. Noise floor: how far the same presentation scored twice is from agreement, "
+        "baseline / other.",
     ]
     if compared.differing:
         lines.append(f"Beside the scorer, the runs differ in {'; '.join(compared.differing)}.")
     return lines
+
+
+def _tests(compared: Sequence[Paired]) -> str:
+    """Return which tests the p-values come from."""
+    names = {found.test for found in compared}
+    said = []
+    if "bootstrap" in names:
+        said.append("two-sided, of the draws of the interval")
+    if "permutation" in names:
+        few = " where at most 16 slates differ" if "bootstrap" in names else ""
+        said.append(
+            f"the exact permutation (sign-flip) test{few}, which is another test than the interval"
+        )
+    return "; ".join(said) or "none"
 
 
 def systems_lines(compared: Compared) -> list[str]:

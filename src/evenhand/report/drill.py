@@ -27,15 +27,15 @@ class Chip:
     """A candidate in the picture of one row.
 
     Attributes:
-        place: canonical place from 1. state: "kept", "dropped", "changed"
-            (kept in one of the two rows) or "missing".
-        kept: at or above the threshold in this row.
+        place: canonical place from 1. state: "retained", "dropped", "changed"
+            (retained in one of the two rows) or "missing".
+        retained: at or above the threshold in this row.
         relevant: graded 1 or higher.
     """
 
     place: int
     state: str
-    kept: bool
+    retained: bool
     relevant: bool
     hover: str
 
@@ -51,11 +51,11 @@ class Strip:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A candidate that some random rows keep and others drop.
+    """A candidate that some random rows retain and others drop.
 
     Attributes:
         low, mean, high: its scores over the random rows.
-        kept: share of those rows that keep it.
+        retained: share of those rows that retain it.
     """
 
     place: int
@@ -65,7 +65,7 @@ class Moved:
     low: float
     mean: float
     high: float
-    kept: float
+    retained: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +91,12 @@ def view(
     Args:
         slate: query, candidates and grades.
         rows: (M, n) scores of the random rows; NaN = missing.
-        threshold: a candidate is kept at or above it; NaN keeps nothing.
+        threshold: a candidate is retained at or above it; NaN retains nothing.
         tau_psi: the slate's measured value, shown as it is.
         overlap: likewise.
     """
-    kept = rows >= threshold
-    moved = sorted(_moved(slate, rows, kept), key=lambda m: (abs(m.kept - 0.5), m.place))
+    retained = rows >= threshold
+    moved = sorted(_moved(slate, rows, retained), key=lambda m: (abs(m.retained - 0.5), m.place))
     return SlateView(
         id=one_line(slate.id, QUERY_LIMIT),
         query=one_line(slate.query, QUERY_LIMIT),
@@ -104,25 +104,25 @@ def view(
         tau_psi=tau_psi,
         overlap=overlap,
         threshold=threshold,
-        strips=tuple(_strips(slate, rows, kept)),
+        strips=tuple(_strips(slate, rows, retained)),
         moved=tuple(moved[:FLIPS]),
         unshown=max(0, len(moved) - FLIPS),
     )
 
 
-def most_different(rows: FloatArray, kept: BoolArray) -> tuple[int, int]:
+def most_different(rows: FloatArray, retained: BoolArray) -> tuple[int, int]:
     """Return the two random rows that differ most.
 
-    By the number of candidates kept in only one of them, then by the Kendall
+    By the number of candidates retained in only one of them, then by the Kendall
     distance of their scores; the first such pair when several are equal.
 
     Args:
         rows: (M, n) scores.
-        kept: (M, n), whether a candidate is at or above the threshold.
+        retained: (M, n), whether a candidate is at or above the threshold.
     """
     best, chosen = (-1.0, -1.0), (0, min(1, len(rows) - 1))
     for first, second in itertools.combinations(range(len(rows)), 2):
-        changed = float(np.sum(kept[first] != kept[second]))
+        changed = float(np.sum(retained[first] != retained[second]))
         if changed < best[0]:
             continue
         apart = kendall_distance(rows[first], rows[second])
@@ -132,14 +132,14 @@ def most_different(rows: FloatArray, kept: BoolArray) -> tuple[int, int]:
     return chosen
 
 
-def _strips(slate: Slate, rows: FloatArray, kept: BoolArray) -> Iterator[Strip]:
+def _strips(slate: Slate, rows: FloatArray, retained: BoolArray) -> Iterator[Strip]:
     if not len(rows) or not len(slate):
         return
-    pair = most_different(rows, kept)
-    changed = kept[pair[0]] != kept[pair[1]]
+    pair = most_different(rows, retained)
+    changed = retained[pair[0]] != retained[pair[1]]
     for row in dict.fromkeys(pair):
         order = ranked(slate, rows[row])
-        chips = [_chip(slate, i, rows[row], kept[row], changed) for i in order]
+        chips = [_chip(slate, i, rows[row], retained[row], changed) for i in order]
         shown = [chip for place, chip in enumerate(chips) if place < CHIPS or chip.state == "changed"]
         yield Strip(f"Presentation {row + 1}", tuple(shown), len(chips) - len(shown))
 
@@ -151,21 +151,23 @@ def ranked(slate: Slate, scores: FloatArray) -> list[int]:
     return [int(i) for i in np.lexsort((ties, key))]
 
 
-def _chip(slate: Slate, index: int, scores: FloatArray, kept: BoolArray, changed: BoolArray) -> Chip:
+def _chip(
+    slate: Slate, index: int, scores: FloatArray, retained: BoolArray, changed: BoolArray
+) -> Chip:
     candidate = slate.candidates[index]
-    state = chip_state(scores[index], kept[index], changed[index])
+    state = chip_state(scores[index], retained[index], changed[index])
     hover = f"{candidate.id} · {number(scores[index])} · {shown_text(candidate, HOVER_LIMIT)}"
     grade = grade_of(slate, candidate)
-    return Chip(index + 1, state, bool(kept[index]), bool(grade and grade > 0), one_line(hover))
+    return Chip(index + 1, state, bool(retained[index]), bool(grade and grade > 0), one_line(hover))
 
 
-def chip_state(score: float, kept: bool, changed: bool) -> str:
+def chip_state(score: float, retained: bool, changed: bool) -> str:
     """Return what the picture shows of a candidate in one of two rows."""
     if math.isnan(score):
         return "missing"
     if changed:
         return "changed"
-    return "kept" if kept else "dropped"
+    return "retained" if retained else "dropped"
 
 
 def grade_of(slate: Slate, candidate: Candidate) -> int | None:
@@ -178,12 +180,12 @@ def shown_text(candidate: Candidate, limit: int = TEXT_LIMIT) -> str:
     return one_line(candidate.full_text, limit) or "(empty text)"
 
 
-def _moved(slate: Slate, rows: FloatArray, kept: BoolArray) -> Iterator[Moved]:
+def _moved(slate: Slate, rows: FloatArray, retained: BoolArray) -> Iterator[Moved]:
     for index, candidate in enumerate(slate.candidates):
         defined = ~np.isnan(rows[:, index])
         if not defined.any():
             continue
-        share = float(np.mean(kept[defined, index]))
+        share = float(np.mean(retained[defined, index]))
         if share in (0.0, 1.0):
             continue
         scores = rows[defined, index]

@@ -17,14 +17,13 @@ Figure = Any
 """A plotly.graph_objects.Figure; plotly is optional and has no types."""
 
 # Okabe and Ito's colours: told apart with every common colour vision.
-BLUE, ORANGE, GREEN, PINK = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
-_DASHES = ("solid", "dash", "dot", "dashdot")
+BLUE, ORANGE, GREEN, PINK, GREY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#6b7580"
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 _GRID = "#e4e7eb"
 CURVES = {
     "overlap": ("overlap", BLUE, "solid"),
     "overlap_without_empty": ("overlap, empty pairs left out", ORANGE, "dash"),
-    "retained": ("retained share", "#6b7580", "dot"),
+    "retained": ("retained share", GREY, "dot"),
 }
 
 
@@ -60,7 +59,8 @@ def label(text: object) -> str:
     return html.escape(one_line(str(text), 60))
 
 
-def _layout(figure: Figure, x: str, y: str, height: int = 300) -> Figure:
+def framed(figure: Figure, x: str, y: str, height: int = 300) -> Figure:
+    """Return a figure in the look of the page, its axes named."""
     axis = {
         "gridcolor": _GRID,
         "zeroline": False,
@@ -75,8 +75,8 @@ def _layout(figure: Figure, x: str, y: str, height: int = 300) -> Figure:
         font={"family": _FONT, "size": 13, "color": "#39424c"},
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
-        xaxis={**axis, "title": {"text": x, "standoff": 8}},
-        yaxis={**axis, "title": {"text": y, "standoff": 8}},
+        xaxis={**axis, "title": {"text": x, "standoff": 8, "font": {"size": 12}}},
+        yaxis={**axis, "title": {"text": y, "standoff": 8, "font": {"size": 12}}},
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 12}},
         hoverlabel={"font": {"family": _FONT, "size": 12}},
     )
@@ -95,13 +95,13 @@ def slot_figure(curve: Curve) -> Figure:
         marker={"size": 7},
         hovertemplate="slot %{x}<br>mean score %{y:.3f}<extra></extra>",
     )
-    figure = _layout(figure, "slot in the window", "mean score")
+    figure = framed(figure, "slot in the window", "mean score")
     figure.update_xaxes(range=[0.5, len(curve.x) + 0.5], nticks=11, tickformat="d")
     return figure
 
 
 def overlap_figure(curve: Curve, thresholds: Sequence[float]) -> Figure:
-    """Return agreement of the kept sets at each threshold, the fitted ones marked."""
+    """Return agreement of the retained sets at each threshold, the fitted ones marked."""
     go = graph_objects()
     figure = go.Figure()
     for name, values in curve.y.items():
@@ -114,7 +114,7 @@ def overlap_figure(curve: Curve, thresholds: Sequence[float]) -> Figure:
             line={"color": colour, "width": 2.5, "dash": dash},
             hovertemplate="threshold %{x:.3f}<br>%{y:.3f}<extra>" + label(shown) + "</extra>",
         )
-    figure = _layout(figure, "threshold", "share")
+    figure = framed(figure, "threshold", "share")
     figure.update_yaxes(range=[-0.02, 1.04])
     for value in sorted({float(t) for t in thresholds if np.isfinite(t)}):
         figure.add_vline(x=value, line={"color": "#39424c", "width": 1, "dash": "dot"})
@@ -141,7 +141,7 @@ def distribution_figure(
             fillcolor="rgba(0,114,178,0.10)",
             hovertemplate="%{text}<br>" + label(measure) + " %{x:.3f}<extra></extra>",
         )
-    figure = _layout(figure, "tau-PSI of a slate", "", height=96 + 56 * max(2, len(names)))
+    figure = framed(figure, "tau-PSI of a slate", "", height=96 + 56 * max(2, len(names)))
     figure.update_layout(showlegend=False, margin={"l": 16, "r": 16, "t": 22, "b": 48})
     figure.update_xaxes(rangemode="tozero", range=[-0.02, _upper(analyses, measure)])
     figure.update_yaxes(automargin=True)

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import importlib.resources
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from evenhand.errors import MissingExtraError
 from evenhand.report import figures
-from evenhand.report.clean import one_line, script_json
+from evenhand.report.clean import one_line
 from evenhand.report.digits import count, number
 from evenhand.report.drill import SlateView
+from evenhand.report.grouped import grouped
+from evenhand.report.page import fill, require_drawing
+from evenhand.report.reader_view import reader_facts, reader_views
+from evenhand.report.settings import column_names
 from evenhand.report.slates import DRILL, Hero, Records, slate_views
 from evenhand.report.table import build
 from evenhand.report.words import base, describe
 from evenhand.study.analysis import Analysis, Finding
 from evenhand.types import Estimate
 
-if TYPE_CHECKING:
-    import jinja2
+# Most slates that can be opened up on one page, and the fewest of each result.
+PAGE_DRILL = 600
+LEAST_DRILL = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,92 +66,78 @@ def to_html(
     results: Sequence[tuple[Analysis, Records]],
     *,
     title: str = "Presentation audit",
-    drill: int = DRILL,
+    drill: int | None = None,
+    labels: Sequence[str] | None = None,
 ) -> str:
     """Return the page for one or several results.
 
     Args:
         results: each analysis with the records its slates are found in.
         title: heading of the page.
-        drill: most slates that can be opened up, of each result.
+        drill: most slates that can be opened up, of each result; None = what keeps
+            the page small, see `shared_drill`.
+        labels: of each result, to tell results of one scorer apart.
 
     Raises:
         MissingExtraError: plotly or jinja2 is not installed.
     """
-    plotly = figures.plotly_script()
-    template = _template()
+    require_drawing()
+    names = column_names([analysis for analysis, _ in results], labels)
+    values, drawn = page_values(results, names, drill)
+    return fill("page.html.j2", drawn, title=one_line(title), **values)
+
+
+def shared_drill(results: int) -> int:
+    """Return how many slates of each result can be opened up, so that a page of many stays small."""
+    return min(DRILL, max(LEAST_DRILL, PAGE_DRILL // max(1, results)))
+
+
+def page_values(
+    results: Sequence[tuple[Analysis, Records]], names: Sequence[str], drill: int | None = None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what the page says of results, and its figures by name.
+
+    Args:
+        results: as in `to_html`.
+        names: one per result, all different.
+        drill: most slates that can be opened up, of each result.
+    """
     analyses = [analysis for analysis, _ in results]
-    table = build(analyses)
-    drawn: dict[str, Any] = {"distribution": figures.distribution_figure(table.columns, analyses)}
+    table = build(analyses, names=names)
+    drawn: dict[str, Any] = {"distribution": figures.distribution_figure(names, analyses)}
+    limit = shared_drill(len(results)) if drill is None else drill
     chapters = [
-        _chapter(index, name, analysis, slate_views(analysis, records, drill), drawn)
-        for index, (name, (analysis, records)) in enumerate(zip(table.columns, results, strict=True))
+        _chapter(index, name, analysis, slate_views(analysis, records, limit), drawn)
+        for index, (name, (analysis, records)) in enumerate(zip(names, results, strict=True))
     ]
-    specs = {name: json.loads(figure.to_json()) for name, figure in drawn.items()}
-    script = _resource("page.js")
-    page: str = template.render(
-        title=one_line(title),
-        lede=_lede(analyses),
-        table=table,
-        cards=[_card(name, analysis) for name, analysis in zip(table.columns, analyses, strict=True)],
-        chapters=chapters,
-        settings=[(name, _flat(a)) for name, a in zip(table.columns, analyses, strict=True)],
-        plotly=plotly,
-        script=script,
-        script_hashes=" ".join(_csp_hash(text) for text in (plotly, script)),
-        specs=script_json(json.dumps(specs, ensure_ascii=True)),
-        style=_resource("page.css"),
-    )
-    return page
-
-
-def _resource(name: str) -> str:
-    return importlib.resources.files("evenhand.report").joinpath(name).read_text("utf-8")
-
-
-def _template() -> jinja2.Template:
-    try:
-        import jinja2
-    except ImportError:
-        raise MissingExtraError("jinja2", "report") from None
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters.update(
-        number=number, count=count, clean=one_line, percent=_percent, breakable=_breakable
-    )
-    environment.globals.update(describe=describe)
-    return environment.from_string(_resource("page.html.j2"))
-
-
-def _breakable(name: str) -> str:
-    """Return a name, escaped, that may break after a comma, slash, colon or underscore."""
-    import markupsafe
-
-    escaped = str(markupsafe.escape(one_line(name)))
-    for mark in ",/:_":
-        escaped = escaped.replace(mark, mark + "<wbr>")
-    return markupsafe.Markup(escaped)
-
-
-def _csp_hash(script: str) -> str:
-    """Return the source expression that lets this script, and no other, run."""
-    digest = hashlib.sha256(script.encode("utf-8")).digest()
-    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f}%" if math.isfinite(share) else "–"
+    readers, of_readers = reader_views(names, analyses)
+    values = {
+        "lede": _lede(analyses),
+        "table": table,
+        "findings": grouped(table.findings, len(names)),
+        "cards": [_card(name, analysis) for name, analysis in zip(names, analyses, strict=True)],
+        "chapters": chapters,
+        "chapter_kind": "Scorer",
+        "readers": readers,
+        "settings": [(name, _flat(a)) for name, a in zip(names, analyses, strict=True)],
+    }
+    return values, drawn | of_readers
 
 
 def _lede(analyses: Sequence[Analysis]) -> str:
     slates = sorted({len(analysis.slate_ids) for analysis in analyses})
-    sizes = " or ".join(count(size) for size in slates)
-    rows = sorted({str(analysis.settings.get("rows", "?")) for analysis in analyses})
+    sizes = _span([count(size) for size in slates])
+    known = {int(analysis.settings["rows"]) for analysis in analyses if "rows" in analysis.settings}
+    rows = [str(value) for value in sorted(known)] or ["?"]
     return (
-        f"{sizes} slate{'' if slates == [1] else 's'}, each shown in {' or '.join(rows)} random "
+        f"{sizes} slate{'' if slates == [1] else 's'}, each shown in {_span(rows)} random "
         "presentations. What changes between them is not relevance."
     )
+
+
+def _span(values: Sequence[str]) -> str:
+    """Return one or two values as they are, of more the ends."""
+    return " or ".join(values) if len(values) < 3 else f"{values[0]} to {values[-1]}"
 
 
 _FACTS = (("served", "nDCG", "served"), ("decisions", "Overlap", ""), ("decisions", "SetFlip", ""))
@@ -163,6 +149,7 @@ def _card(name: str, analysis: Analysis) -> Card:
         found = [pair for pair in getattr(analysis, which).items() if base(pair[0]) == head]
         for measure, estimate in found[:1]:
             facts.append((f"{describe(measure)[0]} {suffix}".strip(), number(estimate.mean)))
+    facts += reader_facts(analysis.reader)
     gauge = _gauge(analysis.stability.get("tauPSI"), analysis.floor.get("tauPSI"))
     return Card(one_line(name), gauge, tuple(facts))
 

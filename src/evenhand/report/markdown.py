@@ -9,12 +9,22 @@ from evenhand.report.table import Cell, Table, build
 from evenhand.study.analysis import Analysis
 
 
-def to_markdown(analyses: Sequence[Analysis], *, title: str = "Presentation audit") -> str:
+def to_markdown(
+    analyses: Sequence[Analysis],
+    *,
+    title: str = "Presentation audit",
+    labels: Sequence[str] | None = None,
+) -> str:
     """Return headline table, settings and findings as Markdown.
 
     Names and messages from outside are escaped, so they cannot become markup.
+
+    Args:
+        analyses: one column each.
+        title: heading.
+        labels: of each, to tell columns of one scorer apart.
     """
-    table = build(analyses)
+    table = build(analyses, labels)
     lines = [f"# {markdown_cell(title)}", "", *_rows(table), ""]
     if table.setup:
         lines += ["## Settings", ""]

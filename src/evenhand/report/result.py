@@ -19,8 +19,10 @@ import pyarrow.parquet as pq
 from evenhand.decide.reading import TOP, Reader
 from evenhand.errors import ResumeError, UsageError
 from evenhand.present.design import design as make_design
-from evenhand.records import RunFolder, read_asked, write_asked
+from evenhand.records import RunFolder, read_asked
+from evenhand.remedy import apply
 from evenhand.report import html, markdown, text
+from evenhand.report.settings import folder_labels
 from evenhand.study.analyse import analyse
 from evenhand.study.analysis import Analysis, Finding, ReaderAnalysis
 from evenhand.study.consume import consume
@@ -28,7 +30,8 @@ from evenhand.study.declared import check_declarations
 from evenhand.study.measures import choose
 from evenhand.study.run import run_study
 from evenhand.study.summary import write_summary
-from evenhand.types import Scorer, Slate, Surface
+from evenhand.study.thresholds import keep_asked
+from evenhand.types import Remedy, Scorer, Slate, Surface
 
 
 class Result:
@@ -36,6 +39,7 @@ class Result:
 
     Attributes:
         path: the run folder. threshold, measures: as asked for, here or in the `audit`.
+        named: whether the folder's name means something to people.
     """
 
     def __init__(
@@ -44,6 +48,7 @@ class Result:
         *,
         threshold: float | None = None,
         measures: Sequence[str] | None = None,
+        named: bool = True,
     ) -> None:
         """Open a run folder.
 
@@ -52,11 +57,13 @@ class Result:
             threshold: keep candidates at or above it; None = as in the last audit of
                 the run, where by default it is fitted for F1.
             measures: names of further measures; None = those of the last audit.
+            named: the folder's name tells the result apart in a report.
 
         Raises:
             ResumeError: the folder holds no run.
         """
         self.path = Path(path)
+        self.named = named
         self._folder = RunFolder.open(self.path)
         asked = read_asked(self.path)
         self.threshold = asked.threshold if threshold is None else threshold
@@ -76,6 +83,7 @@ class Result:
 
         Raises:
             ResumeError: the run is not finished, or a file is damaged.
+            ScorerError: the scorer gave no score at all.
             NothingMeasuredError: no slate gave a defined value.
         """
         return analyse(self._folder, threshold=self.threshold, measures=self.measures)
@@ -168,13 +176,19 @@ def write_text(path: str | os.PathLike[str], document: str) -> Path:
     return target
 
 
+def labels_of(results: Sequence[Result]) -> tuple[str, ...]:
+    """Return what tells results of one scorer apart: the names of their folders."""
+    return folder_labels([result.path if result.named else None for result in results])
+
+
 def write_html(results: Sequence[Result], path: str | os.PathLike[str]) -> Path:
     """Write one or several results side by side into one HTML file.
 
     Raises:
         MissingExtraError: plotly or jinja2 is not installed.
     """
-    page = html.to_html([(result.analysis, result.folder) for result in results])
+    pairs = [(result.analysis, result.folder) for result in results]
+    page = html.to_html(pairs, labels=labels_of(results))
     return write_text(path, page)
 
 
@@ -182,6 +196,7 @@ def audit(
     scorer: Scorer,
     slates: Iterable[Slate],
     *,
+    remedies: Sequence[str | Remedy] = (),
     design: str = "reorder",
     rows: int = 10,
     width: int | None = None,
@@ -200,6 +215,8 @@ def audit(
     Args:
         scorer: what is audited; see `open_scorer` and `scorer`.
         slates: the input, read as a stream.
+        remedies: put around the scorer, the first innermost: names such as "average:4" (see
+            `evenhand.remedy`), whose draws are seeded by `seed` unless they say otherwise.
         design: what varies: "reorder" or one channel, see `present.design`.
         rows: M, random rows.
         width: B, most candidates of a window; None = the scorer's default.
@@ -216,11 +233,13 @@ def audit(
 
     Raises:
         UsageError: a setting is unknown, the scorer cannot show the design, or what
-            was given is no scorer or no slates; told before anything is scored.
+            was given is no scorer or no slates; told before anything is scored. A
+            threshold outside the scores is told after it, and is not kept.
         ResumeError: `out` holds another run.
         ScorerError: the scorer failed.
     """
     require_askable(scorer, slates, threshold, measures)
+    scorer = apply(scorer, remedies, seed=seed)
     drawn = make_design(
         design,
         rows=rows,
@@ -232,14 +251,14 @@ def audit(
         most=scorer.max_window,
     )
     if out is not None:
-        run_study(scorer, slates, drawn, out, part_size=part_size, progress=progress)
-        write_asked(Path(out), threshold, measures)
+        folder = run_study(scorer, slates, drawn, out, part_size=part_size, progress=progress)
+        keep_asked(folder, threshold, measures)
         return Result(out)
     temporary = tempfile.mkdtemp(prefix="evenhand-")
     try:
-        run_study(scorer, slates, drawn, temporary, part_size=part_size, progress=progress)
-        write_asked(Path(temporary), threshold, measures)
-        result = Result(temporary)
+        folder = run_study(scorer, slates, drawn, temporary, part_size=part_size, progress=progress)
+        keep_asked(folder, threshold, measures)
+        result = Result(temporary, named=False)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 from evenhand.report.digits import NONE, count, number
 from evenhand.study.analysis import Analysis
@@ -52,8 +54,11 @@ def _surface_part(key: str) -> Callable[[Analysis], str]:
 def _truncation(analysis: Analysis) -> str:
     limit = analysis.settings.get("max_candidate_tokens", analysis.scorer.get("max_candidate_tokens"))
     cut = analysis.counts.get("truncated_tokens", 0)
-    rule = "none" if limit is None else f"{limit} tokens per candidate"
-    return f"{rule}, {count(cut)} tokens cut" if cut else rule
+    further = analysis.counts.get("truncated_further", 0)
+    said = ["none" if limit is None else f"{limit} tokens per candidate"]
+    said += [f"{count(cut)} tokens cut"] if cut else []
+    said += [f"up to {count(further)} more in other rows"] if further else []
+    return ", ".join(said)
 
 
 SETUP: dict[str, Callable[[Analysis], str]] = {
@@ -90,20 +95,57 @@ _APART: tuple[Callable[[Analysis], str], ...] = (
 )
 
 
-def column_names(analyses: Sequence[Analysis]) -> tuple[str, ...]:
-    """Return one name per result; where scorers share a name, what tells them apart follows it."""
+def folder_labels(folders: Sequence[Path | None]) -> tuple[str, ...]:
+    """Return a label for each folder: its name, with as many parents as tell it from the others.
+
+    Args:
+        folders: of runs; None = one that has no name of its own, which gets an empty label.
+    """
+    parts = [() if folder is None else folder.absolute().parts for folder in folders]
+    labels = []
+    for own in parts:
+        others = [other for other in parts if other != own]
+        shared = [sum(1 for _ in _same(own, other)) for other in others]
+        labels.append("/".join(own[-1 - max(shared, default=0) :]))
+    return tuple(labels)
+
+
+def _same(own: Sequence[str], other: Sequence[str]) -> Iterator[str]:
+    """Yield the parts that two paths share at their ends."""
+    pairs = zip(reversed(own), reversed(other), strict=False)
+    return (mine for mine, _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def column_names(analyses: Sequence[Analysis], labels: Sequence[str] | None = None) -> tuple[str, ...]:
+    """Return one name per result; where scorers share a name, what tells them apart follows it.
+
+    That is the label where the slates differ, then the settings that differ, then the
+    label; a number where nothing does.
+
+    Args:
+        analyses: the results.
+        labels: of each, usually the name of its run folder; "" = none.
+    """
     names = [str(analysis.scorer.get("name", "scorer")) for analysis in analyses]
-    for read in _APART:
-        extra = [read(analysis) for analysis in analyses]
-        twice = [names.count(name) > 1 for name in names]
-        differs = [
-            len({extra[j] for j, other in enumerate(names) if other == name}) > 1 for name in names
-        ]
-        names = [
-            f"{name}, {more}" if again and apart else name
-            for name, more, again, apart in zip(names, extra, twice, differs, strict=True)
-        ]
+    given = [""] * len(names) if labels is None else list(labels)
+    slates: list[object] = [analysis.slate_ids for analysis in analyses]
+    settings = [[read(analysis) for analysis in analyses] for read in _APART]
+    names = _told_apart(names, given, slates)
+    for extra in (*settings, given):
+        names = _told_apart(names, extra, extra)
     return tuple(
         f"{name} ({names[: index + 1].count(name)})" if names.count(name) > 1 else name
         for index, name in enumerate(names)
     )
+
+
+def _told_apart(names: list[str], extra: Sequence[str], by: Sequence[object]) -> list[str]:
+    """Return names, with `extra` added to those that are shared by results that differ in `by`."""
+    found: dict[str, list[object]] = {}
+    for name, value in zip(names, by, strict=True):
+        if value not in found.setdefault(name, []):
+            found[name].append(value)
+    return [
+        f"{name}, {more}" if more and len(found[name]) > 1 else name
+        for name, more in zip(names, extra, strict=True)
+    ]

@@ -59,7 +59,7 @@ def slate_views(
         limit: most slates.
 
     Returns:
-        At most `limit` slates, and the most unstable of them whose kept set changes
+        At most `limit` slates, and the most unstable of them whose retained set changes
         (else the most unstable); None without slates.
     """
     missing = np.full(len(analysis.slate_ids), np.nan)

@@ -21,7 +21,7 @@ class Entry:
     """One candidate in one of the two lists.
 
     Attributes:
-        place: canonical place from 1. state, kept, relevant: as of a `Chip`.
+        place: canonical place from 1. state, retained, relevant: as of a `Chip`.
         first_dropped: the threshold lies just above it.
     """
 
@@ -30,7 +30,7 @@ class Entry:
     text: str
     score: str
     state: str
-    kept: bool
+    retained: bool
     relevant: bool
     first_dropped: bool
 
@@ -61,19 +61,19 @@ def slope(slate: Slate, rows: FloatArray, threshold: float) -> Slope | None:
     Args:
         slate: query and candidates.
         rows: (M, n) scores of the random rows.
-        threshold: a candidate is kept at or above it.
+        threshold: a candidate is retained at or above it.
 
     Returns:
         None with fewer than 2 rows or candidates, or more than `LARGEST` candidates.
     """
     if len(rows) < 2 or not 2 <= len(slate) <= LARGEST:
         return None
-    kept = rows >= threshold
-    first, second = most_different(rows, kept)
+    retained = rows >= threshold
+    first, second = most_different(rows, retained)
     orders = ranked(slate, rows[first]), ranked(slate, rows[second])
-    changed = kept[first] != kept[second]
+    changed = retained[first] != retained[second]
     lists = tuple(
-        _entries(slate, order, rows[row], kept[row], changed)
+        _entries(slate, order, rows[row], retained[row], changed)
         for order, row in zip(orders, (first, second), strict=True)
     )
     left, right = (np.argsort(order) * LINE + LINE / 2 for order in orders)
@@ -86,23 +86,23 @@ def slope(slate: Slate, rows: FloatArray, threshold: float) -> Slope | None:
 
 
 def _entries(
-    slate: Slate, order: list[int], scores: FloatArray, kept: BoolArray, changed: BoolArray
+    slate: Slate, order: list[int], scores: FloatArray, retained: BoolArray, changed: BoolArray
 ) -> tuple[Entry, ...]:
     entries: list[Entry] = []
     for index in order:
         candidate = slate.candidates[index]
         grade = grade_of(slate, candidate)
-        above = entries[-1].kept if entries else True
+        above = entries[-1].retained if entries else True
         entries.append(
             Entry(
                 index + 1,
                 one_line(candidate.id, TEXT),
                 shown_text(candidate, TEXT),
                 number(scores[index]),
-                chip_state(scores[index], kept[index], changed[index]),
-                bool(kept[index]),
+                chip_state(scores[index], retained[index], changed[index]),
+                bool(retained[index]),
                 bool(grade and grade > 0),
-                above and not kept[index],
+                above and not retained[index],
             )
         )
     return tuple(entries)

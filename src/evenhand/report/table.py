@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenhand.report.digits import NONE, count, number
+from evenhand.report.judge import JUDGE_FACTS
 from evenhand.report.reader import READER_FACTS, READER_WORDS
 from evenhand.report.settings import SETUP, column_names
 from evenhand.report.words import describe, in_order
@@ -98,7 +99,9 @@ def _quality(analyses: Sequence[Analysis]) -> Section:
     return Section("Quality", tuple(rows))
 
 
-_FLOORED = ("tauPSI", "Overlap", "Top1Flip", "PairFlip")
+_FLOORED = frozenset(
+    {"tauPSI", "Overlap", "Top1Flip", "PairFlip", "PoolPSI", "TopSetFlip@10", "RetainedDelta"}
+)
 
 
 def _agreement(title: str, analyses: Sequence[Analysis], which: str) -> Section:
@@ -161,6 +164,18 @@ def _setup(analyses: Sequence[Analysis]) -> tuple[tuple[tuple[str, str], ...], S
     return tuple(shared), Section("Setup", tuple(differing))
 
 
+def _judge(analyses: Sequence[Analysis]) -> Section:
+    """Return what each makes of slates of two in both orders; empty where none has such slates."""
+    judges = [analysis.judge for analysis in analyses]
+    if not any(judges):
+        return Section("Judge of two", ())
+    rows = [
+        Row(label, tuple(Cell() if one is None else Cell(read(one)) for one in judges), hint)
+        for label, (read, hint) in JUDGE_FACTS.items()
+    ]
+    return Section("Judge of two", tuple(rows))
+
+
 def _reader(analyses: Sequence[Analysis]) -> Section:
     """Return what a reader makes of each run; empty where none has read any."""
     readers = [analysis.reader for analysis in analyses]
@@ -202,19 +217,30 @@ def _findings(columns: Sequence[str], analyses: Sequence[Analysis]) -> tuple[tup
     )
 
 
-def build(analyses: Sequence[Analysis]) -> Table:
+def build(
+    analyses: Sequence[Analysis],
+    labels: Sequence[str] | None = None,
+    *,
+    names: Sequence[str] | None = None,
+) -> Table:
     """Return the headline table of one or several results side by side.
 
     A row that no result has anything for is left out; a value that one of them
     lacks is a dash. Settings that all share stand once in `setup`; the others
     are a section of the table.
+
+    Args:
+        analyses: one column each.
+        labels: of each, to tell columns of one scorer apart; see `settings.column_names`.
+        names: of the columns, all different; None = made from scorers and labels.
     """
-    columns = column_names(analyses)
+    columns = column_names(analyses, labels) if names is None else tuple(names)
     shared, differing = _setup(analyses)
     sections = (
         _quality(analyses),
         _agreement("Stability", analyses, "stability"),
         _agreement("Decisions", analyses, "decisions"),
+        _judge(analyses),
         _reader(analyses),
         _cost(analyses),
         _size(analyses),

@@ -64,6 +64,10 @@ _FORMS = (
     '"hf:<hub id or folder>" or "hf:<...>+<adapter>"',
     '"gguf:<file>"',
     '"ql:<model>" with any of the three before',
+    '"cross:<hub id or folder>"',
+    '"rerank:<http address>"',
+    '"openai:<model>"',
+    '"listwise:<scorer that writes>"',
 )
 
 
@@ -73,7 +77,9 @@ def open_scorer(spec: str, **options: object) -> Scorer:
     Args:
         spec: "toy", "toy:slot_bias=.3,noise=.05", "smollm2-135m", "hf:<model>",
             "hf:<model>+<adapter>", "gguf:<file>", or "ql:" before one of the
-            models for query likelihood.
+            models for query likelihood; "cross:<model>" for a cross-encoder;
+            "rerank:http://host/path" and "openai:<model>" for services;
+            "listwise:..." for a model that writes a ranking.
         options: settings of that kind of scorer.
 
     Raises:

@@ -9,118 +9,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from evenhand.errors import InputError, ScorerError
 from evenhand.present.surface import Chat, Segment, one_line, render
+from evenhand.score.isolated import isolated_prompt
+from evenhand.score.prompt import (
+    GRADES,
+    AnswerLine,
+    Part,
+    Tokens,
+    WindowPrompt,
+    answer_line,
+    common_cap,
+    too_long,
+)
 from evenhand.types import FloatArray, Scored, Shown, Slate, Surface
 
-GRADES = ("0", "1", "2", "3")
+__all__ = [
+    "GRADES",
+    "AnswerLine",
+    "PromptBuilder",
+    "Reading",
+    "Tokens",
+    "WindowPrompt",
+    "answer_line",
+    "common_cap",
+    "gather",
+    "score_prompts",
+]
 
 P = TypeVar("P")
 R = TypeVar("R")
-
-
-class Tokens(Protocol):
-    """Text to ids, in the two ways a prompt needs."""
-
-    name: str
-
-    def literal(self, text: str) -> tuple[int, ...]:
-        """Return ids of trusted text; the template's special tokens count as such."""
-        ...
-
-    def text(self, text: str) -> tuple[tuple[int, ...], int]:
-        """Return ids of foreign text, none of them special, and the places escaped."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerLine:
-    """An answer line in ids: those up to the readout, the dummy grade, the rest.
-
-    Attributes:
-        head: ids before the grade; the readout stands on the last of them.
-        grades: id of each grade, lowest first. tail: ids after the grade.
-    """
-
-    head: tuple[int, ...]
-    grades: tuple[int, ...]
-    tail: tuple[int, ...]
-
-
-def answer_line(tokens: Tokens, line: str, grades: Sequence[str] = GRADES) -> AnswerLine:
-    """Resolve the grades of an answer line in their context.
-
-    Args:
-        line: text with {grade} where the grade stands.
-
-    Raises:
-        ScorerError: a grade is not one token of its own in this line.
-    """
-    variants = [tokens.literal(line.replace("{grade}", grade)) for grade in grades]
-    first = variants[0]
-    if any(len(ids) != len(first) for ids in variants):
-        lengths = {grade: len(ids) for grade, ids in zip(grades, variants, strict=True)}
-        raise ScorerError(
-            f"grades take different numbers of tokens in {tokens.name} (ids of the line {line!r}: "
-            f"{lengths}); the readout needs one token per grade. Choose other grades or skeleton."
-        )
-    differing = [place for place, ids in enumerate(zip(*variants, strict=True)) if len(set(ids)) > 1]
-    if len(differing) != 1 or len({ids[differing[0]] for ids in variants}) != len(grades):
-        raise ScorerError(
-            f"the grades {list(grades)} are not one distinct token each in {tokens.name} "
-            f"(line {line!r}); the readout needs that. Choose other grades or another skeleton."
-        )
-    place = differing[0]
-    if place == 0:
-        raise ScorerError(
-            f"the line {line!r} starts with the grade; the readout needs a token before it"
-        )
-    return AnswerLine(first[:place], tuple(ids[place] for ids in variants), first[place + 1 :])
-
-
-@dataclass(frozen=True, slots=True)
-class WindowPrompt:
-    """One window, ready to be read.
-
-    Attributes:
-        ids: token ids. branches, positions: per token (see models.attention).
-        readouts: index in ids of the readout of each slot.
-        grades: ids of the grades, lowest first.
-        truncated, escaped: tokens cut and places escaped, by slot.
-        query_escaped: places escaped in the query, counted once however often it stands.
-    """
-
-    ids: tuple[int, ...]
-    branches: tuple[int, ...]
-    positions: tuple[int, ...]
-    readouts: tuple[int, ...]
-    grades: tuple[int, ...]
-    truncated: tuple[int, ...]
-    escaped: tuple[int, ...]
-    query_escaped: int = 0
-
-
-def common_cap(lengths: Sequence[int], room: int) -> int:
-    """Return the largest cap c >= 0 with sum(min(length, c)) <= room.
-
-    Returns:
-        The longest length when everything fits; -1 when room is negative.
-    """
-    if room < 0:
-        return -1
-    longest = max(lengths, default=0)
-    low, high = 0, longest
-    while low < high:
-        middle = (low + high + 1) // 2
-        if sum(min(length, middle) for length in lengths) <= room:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +51,7 @@ class PromptBuilder:
 
     Attributes:
         tokens: the tokenizer. chat: renders messages to the template's text.
-        context: most tokens of a prompt.
+        context: most tokens of a prompt; of what one candidate sees, where they are isolated.
         max_candidate_tokens: cut of each candidate, whatever its companions;
             None cuts only what the context forces.
         alphabet: single-token signs for the "single" markers.
@@ -153,30 +75,39 @@ class PromptBuilder:
         texts = [one_line(slate.candidates[i].full_text) for i in window]
         query, places = one_line(slate.query)
         segments = render(query, [t for t, _ in texts], surface, self.chat, alphabet=self.alphabet)
-        encoded = [self._encode(segment) for segment in segments]
-        lines = [self._line(s.text) for s in segments if s.kind == "slot"]
-        lengths = [
-            len(ids) for s, (ids, _) in zip(segments, encoded, strict=True) if s.kind == "candidate"
-        ]
-        fixed = sum(
-            len(ids) for s, (ids, _) in zip(segments, encoded, strict=True) if s.kind != "candidate"
-        )
+        parts = [self._part(segment) for segment in segments]
+        if surface.visibility == "isolated":
+            prompt = isolated_prompt(slate.id, parts, self.context, self.max_candidate_tokens)
+        else:
+            prompt = self._together(slate, parts, surface)
+        escaped = [count + spelled for (_, count), spelled in zip(texts, prompt.escaped, strict=True)]
+        spelled = next(part.escaped for part in parts if part.segment.kind == "query")
+        return replace(prompt, escaped=tuple(escaped), query_escaped=places + spelled)
+
+    def _part(self, segment: Segment) -> Part:
+        if segment.kind == "slot":
+            if segment.text not in self._lines:
+                self._lines[segment.text] = answer_line(self.tokens, segment.text)
+            return Part(segment, line=self._lines[segment.text])
+        if segment.kind == "literal":
+            return Part(segment, self.tokens.literal(segment.text))
+        ids, spelled = self.tokens.text(segment.text)
+        return Part(segment, ids, escaped=spelled)
+
+    def _together(self, slate: Slate, parts: Sequence[Part], surface: Surface) -> WindowPrompt:
+        """Return the prompt whose candidates stand in one row."""
+        lines = [part.line for part in parts if part.line is not None]
+        candidates = [part for part in parts if part.segment.kind == "candidate"]
+        fixed = sum(len(part.ids) for part in parts if part.segment.kind != "candidate")
         fixed += sum(len(line.head) + 1 + len(line.tail) for line in lines)
-        cap = self._cap(slate, lengths, fixed)
-        escaped = [count for _, count in texts]
+        cap = self._cap(slate, [len(part.ids) for part in candidates], fixed)
         prefix: list[int] = []
-        truncated = [0] * len(window)
-        for segment, (ids, count) in zip(segments, encoded, strict=True):
-            if segment.kind == "candidate":
-                truncated[segment.index] = max(0, len(ids) - cap)
-                escaped[segment.index] += count
-                ids = ids[:cap]
-            prefix.extend(ids)
-        spelled = next(
-            count for s, (_, count) in zip(segments, encoded, strict=True) if s.kind == "query"
-        )
-        joined = _join(prefix, lines, surface, truncated, escaped)
-        return replace(joined, query_escaped=places + spelled)
+        for part in parts:
+            prefix.extend(part.ids[:cap] if part.segment.kind == "candidate" else part.ids)
+        # By slot: a template may show the candidates in another order.
+        by_slot = sorted(candidates, key=lambda part: part.segment.index)
+        truncated = [max(0, len(part.ids) - cap) for part in by_slot]
+        return _join(prefix, lines, surface, truncated, [part.escaped for part in by_slot])
 
     def _cap(self, slate: Slate, lengths: Sequence[int], fixed: int) -> int:
         limit = max(lengths, default=0)
@@ -185,23 +116,8 @@ class PromptBuilder:
         shown = [min(length, limit) for length in lengths]
         cap = common_cap(shown, self.context - fixed)
         if cap < min(1, limit):
-            raise InputError(
-                f"slate {slate.id!r}: query and answer form alone take {fixed} tokens of a context of "
-                f"{self.context}; nothing of them is ever cut. Use a smaller width or a longer context."
-            )
+            raise too_long(slate.id, fixed, self.context, "a smaller width")
         return cap
-
-    def _encode(self, segment: Segment) -> tuple[tuple[int, ...], int]:
-        if segment.kind == "literal":
-            return self.tokens.literal(segment.text), 0
-        if segment.kind == "slot":
-            return (), 0
-        return self.tokens.text(segment.text)
-
-    def _line(self, text: str) -> AnswerLine:
-        if text not in self._lines:
-            self._lines[text] = answer_line(self.tokens, text)
-        return self._lines[text]
 
 
 def _join(
@@ -240,11 +156,13 @@ class Reading:
         grades: (B, G) probabilities over the grades alone.
         scores: (B,) expected grade over the highest, in [0, 1].
         label_mass: (B,) probability of the grades in the full vocabulary, or None.
+        reread: tokens read beside those of the prompt, which was read in several pieces.
     """
 
     grades: FloatArray
     scores: FloatArray
     label_mass: FloatArray | None
+    reread: int = 0
 
 
 def score_prompts(
@@ -292,7 +210,7 @@ def gather(shown: Shown, prompts: Sequence[WindowPrompt], readings: Sequence[Rea
         grades=place([reading.grades for reading in readings]) if readings else None,
         label_mass=place(known) if known and len(known) == len(masses) else None,
         prompts=len(prompts),
-        tokens=sum(len(prompt.ids) for prompt in prompts),
+        tokens=sum(len(p.ids) + r.reread for p, r in zip(prompts, readings, strict=True)),
         truncated=place([np.array(p.truncated, dtype=np.int64) for p in prompts]) if prompts else None,
         escaped=place([np.array(p.escaped, dtype=np.int64) for p in prompts]) if prompts else None,
         # The same query in every window.

@@ -68,6 +68,11 @@ class Cached:
         return self.scorer.order_free
 
     @property
+    def order_only(self) -> bool:
+        """Whether only the order of the scores means something."""
+        return bool(getattr(self.scorer, "order_only", False))
+
+    @property
     def channels(self) -> frozenset[str]:
         """Channels the scorer honours."""
         return self.scorer.channels

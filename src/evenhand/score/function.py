@@ -6,14 +6,15 @@ import asyncio
 import inspect
 import math
 import numbers
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar, get_args
 
 import numpy as np
 
 from evenhand.errors import ScorerError, UsageError
 from evenhand.score.identity import revision_of
+from evenhand.score.objects import as_function
+from evenhand.score.waiting import is_async, run_to_end
 from evenhand.types import FloatArray, Scale, Scored, Shown, Surface
 
 T = TypeVar("T")
@@ -50,6 +51,7 @@ class FunctionScorer:
         scale: what the numbers are; thresholds and reports print it.
         order_free: a promise that a score depends on query and candidate alone; such
             a scorer is called once per slate and its scores are reused.
+        order_only: the scores are places in a ranking; only their order means something.
         max_window: most texts of one call, or None; also the default window.
     """
 
@@ -63,17 +65,22 @@ class FunctionScorer:
         revision: str | None = None,
         scale: Scale = "raw",
         order_free: bool = False,
+        order_only: bool = False,
         max_window: int | None = None,
     ) -> None:
         _require_callable(f)
         if scale not in get_args(Scale):
             raise UsageError(f"scale {scale!r} is unknown; known are {get_args(Scale)}")
-        _require_declarations(name, revision, order_free, max_window)
+        _require_declarations(name, revision, max_window)
+        for what, said in (("order_free", order_free), ("order_only", order_only)):
+            if not isinstance(said, bool):
+                raise UsageError(f"{what} must be True or False, got {said!r}")
         self._f = f
         self.name = _name_of(f) if name is None else name
         self.revision, self.unseen = revision_of(f) if revision is None else (revision, ())
         self.scale: Scale = scale
         self.order_free = order_free
+        self.order_only = order_only
         self.max_window = max_window
         self.default_window = max_window
         self.surface = Surface()
@@ -87,8 +94,8 @@ class FunctionScorer:
         """
         for item in shown:
             self._require_fits(item)
-        if _is_async(self._f):
-            return _run(self._score_async(shown))
+        if is_async(self._f):
+            return run_to_end(self._score_async(shown))
         return [self._score_one(item) for item in shown]
 
     def _require_fits(self, item: Shown) -> None:
@@ -105,7 +112,7 @@ class FunctionScorer:
             try:
                 answer = self._f(item.slate.query, texts.copy())
                 if inspect.isawaitable(answer):
-                    answer = _run(_wait(answer))
+                    answer = run_to_end(_wait(answer))
             except Exception as error:
                 return Scored.failed(len(item.slate), _reason(error), prompts=calls)
             answers.append(self._checked(answer, len(texts), item))
@@ -150,19 +157,21 @@ class FunctionScorer:
 
 
 def scorer(
-    f: ScoreFunction,
+    f: ScoreFunction | object,
     *,
     name: str | None = None,
     revision: str | None = None,
     scale: Scale = "raw",
     order_free: bool = False,
+    order_only: bool = False,
     max_window: int | None = None,
 ) -> FunctionScorer:
     """Return a scorer that calls `f(query, texts)`; see `FunctionScorer`.
 
     Args:
         f: function or coroutine function of a query and a list of texts that
-            returns one number per text.
+            returns one number per text; or a CrossEncoder of sentence-transformers or
+            a ranker of `rerankers` (see `objects.as_function`).
         name: shown in reports.
         revision: identifies what changes its scores. None = a hash of the source and
             of the plain values (numbers, texts, lists and dicts of them) of globals,
@@ -171,13 +180,21 @@ def scorer(
             revision then, and change it with them. A run that goes on without one warns.
         scale: "unit" ([0, 1]), "log_likelihood" or "raw".
         order_free: promise that a score depends on query and candidate alone.
+        order_only: say that scores are places in a ranking: only their order means
+            something, and what cuts scores at a number is left out of an audit.
         max_window: most texts of one call; None hands over the whole slate.
 
     Raises:
         UsageError: f cannot be called with a query and texts, or an option is wrong.
     """
     return FunctionScorer(
-        f, name=name, revision=revision, scale=scale, order_free=order_free, max_window=max_window
+        as_function(f),  # type: ignore[arg-type]  # what cannot be called is refused there
+        name=name,
+        revision=revision,
+        scale=scale,
+        order_free=order_free,
+        order_only=order_only,
+        max_window=max_window,
     )
 
 
@@ -199,14 +216,12 @@ def _require_callable(f: object) -> None:
         ) from None
 
 
-def _require_declarations(name: object, revision: object, order_free: object, limit: object) -> None:
+def _require_declarations(name: object, revision: object, limit: object) -> None:
     for what, value in (("name", name), ("revision", revision)):
         if value is not None and (not isinstance(value, str) or not value):
             raise UsageError(
                 f"{what} must be a non-empty string, or None for the default; got {value!r}"
             )
-    if not isinstance(order_free, bool):
-        raise UsageError(f"order_free must be True or False, got {order_free!r}")
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
         raise UsageError(f"max_window must be at least 1, or None for no limit; got {limit!r}")
 
@@ -215,23 +230,8 @@ def _name_of(f: object) -> str:
     return str(getattr(f, "__name__", type(f).__name__)).strip("<>")
 
 
-def _is_async(f: object) -> bool:
-    called = getattr(f, "__call__", None)  # noqa: B004 - an object whose __call__ is async
-    return inspect.iscoroutinefunction(f) or inspect.iscoroutinefunction(called)
-
-
 async def _wait(answer: Awaitable[T]) -> T:
     return await answer
-
-
-def _run(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end, also from inside a running event loop."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        return pool.submit(asyncio.run, work).result()
 
 
 def _texts(item: Shown) -> list[list[str]]:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+import numpy as np
 import torch
 
 from evenhand.errors import UsageError, require_count
@@ -17,10 +18,12 @@ from evenhand.models.forward import Forward
 from evenhand.models.load import Loaded, load
 from evenhand.present.surface import check_surface
 from evenhand.score.base import GRADES, PromptBuilder, Reading, WindowPrompt, gather, score_prompts
+from evenhand.score.isolated import pieces
 from evenhand.score.readout import checked_head, expected_score, grade_probabilities, label_mass
+from evenhand.score.shipped import shipped_with
 from evenhand.score.tokens import TokenizerTokens, chat_of, single_token_signs
 from evenhand.seeds import content_hash
-from evenhand.types import Scale, Scored, Shown, Surface
+from evenhand.types import FloatArray, Scale, Scored, Shown, Surface, Visibility
 
 LOAD_OPTIONS = frozenset({"device", "dtype", "revision", "adapter"})
 FALLBACK_CONTEXT = 4096
@@ -61,11 +64,13 @@ class LocalScorer:
 
     Attributes:
         scale: "unit": the expected grade over the highest, in [0, 1].
+        visibilities: what the model can show: all, or "sequential" alone where a state
+            runs along the prompt past attention.
         dtype: number type of the weights; the readout is float32 always.
     """
 
     scale: Scale = "unit"
-    order_free = False
+    visibilities: frozenset[Visibility] = frozenset({"sequential", "parallel", "isolated"})
     channels = frozenset(
         {"order", "companions", "window", "marker", "skeleton", "rubric", "membership"}
     )
@@ -78,8 +83,8 @@ class LocalScorer:
 
         Raises:
             UsageError: the surface names something unknown.
-            ScorerError: the architecture does not carry the attention seam, or its
-                logits are not those of its output head.
+            ScorerError: the architecture does not carry the attention seam, its logits
+                are not those of its output head, or it cannot show the visibility.
         """
         self.options = options or LocalOptions()
         self.surface = surface or Surface()
@@ -87,6 +92,10 @@ class LocalScorer:
         self.name: str = loaded.name
         self.default_window: int | None = self.options.width
         self._forward = Forward(loaded.model, token_budget=self.options.token_budget)
+        if not self._forward.branches:
+            self.visibilities = frozenset({"sequential"})
+        if self.surface.visibility not in self.visibilities:
+            raise self._forward.no_branches()
         self._head = checked_head(self._forward)
         tokens = TokenizerTokens(loaded.tokenizer)
         self._builder = PromptBuilder(
@@ -98,6 +107,11 @@ class LocalScorer:
         )
         self.dtype = str(self._forward.model.dtype).removeprefix("torch.")
         self.revision = self._revision(loaded)
+
+    @property
+    def order_free(self) -> bool:
+        """Whether the scorer's own surface isolates candidates; it then shows no other."""
+        return self.surface.visibility == "isolated"
 
     def _revision(self, loaded: Loaded) -> str:
         settings = [
@@ -121,13 +135,45 @@ class LocalScorer:
     def score(self, shown: Sequence[Shown]) -> list[Scored]:
         """Score many slates and presentations; windows of all are batched by length.
 
+        A window of isolated candidates that is longer than the token budget is read
+        in pieces, and what they share in each; its tokens count as often as read.
+
         Raises:
+            UsageError: the scorer is order-free by its own surface, and a presentation
+                does not isolate candidates.
             ScorerError: the model gave NaN, one window exceeds the memory, or the
                 model cannot show the visibility that is asked.
         """
+        if self.order_free:
+            self._require_isolated(shown)
         return score_prompts(shown, self.prompts, self._read, gather)
 
+    def _require_isolated(self, shown: Sequence[Shown]) -> None:
+        """Refuse what would belie the declaration, by which studies reuse rows."""
+        for one in shown:
+            visibility = one.presentation.surface.visibility
+            if visibility != "isolated":
+                raise UsageError(
+                    f"slate {one.slate.id!r} is to be shown with visibility {visibility!r}, but "
+                    f"{self.name} was opened with visibility 'isolated', which makes it order-free; "
+                    f"open it with visibility={visibility!r}, or show it the surface it has"
+                )
+
     def _read(self, prompts: Sequence[WindowPrompt], names: Sequence[str]) -> list[Reading]:
+        cut = [pieces(prompt, self.options.token_budget) for prompt in prompts]
+        values = self._values(
+            [piece for own in cut for piece in own],
+            [name for name, own in zip(names, cut, strict=True) for _ in own],
+        )
+        taken = iter(values)
+        return [
+            _reading(np.concatenate([next(taken) for _ in own]), prompt, own)
+            for prompt, own in zip(prompts, cut, strict=True)
+        ]
+
+    def _values(self, prompts: Sequence[WindowPrompt], names: Sequence[str]) -> list[FloatArray]:
+        """Return (B, G + 1 or G + 2) of each prompt: grades, score, label mass if wanted."""
+
         def readout(hidden: torch.Tensor, index: list[int]) -> torch.Tensor:
             grades = [prompts[i].grades for i in index for _ in prompts[i].readouts]
             ids = torch.tensor(grades, device=hidden.device)
@@ -137,13 +183,14 @@ class LocalScorer:
                 columns.append(label_mass(hidden, self._head, ids)[:, None])
             return torch.cat(columns, dim=1)
 
-        size = len(GRADES)
-        return [
-            Reading(
-                value[:, :size], value[:, size], value[:, size + 1] if self.options.label_mass else None
-            )
-            for value in self._forward.read(prompts, names, readout)
-        ]
+        return self._forward.read(prompts, names, readout)
+
+
+def _reading(values: FloatArray, prompt: WindowPrompt, read: Sequence[WindowPrompt]) -> Reading:
+    size = len(GRADES)
+    mass = values[:, size + 1] if values.shape[1] > size + 1 else None
+    reread = sum(len(piece.ids) for piece in read) - len(prompt.ids)
+    return Reading(values[:, :size], values[:, size], mass, reread)
 
 
 def context_of(model: Any) -> int:
@@ -176,18 +223,28 @@ def split_options(
 
 
 def open_local(spec: str, **options: Any) -> LocalScorer:
-    """Load a model and wrap it.
+    """Load a model and wrap it; a trained one is shown the form of its training.
 
     Args:
         spec: what `models.load` takes: "smollm2-135m", "hf:...", "gguf:...".
         options: fields of `LocalOptions` and of `Surface`, and device, dtype,
-            revision, adapter.
+            revision, adapter. They go before what `scorer.json` in the folder of
+            the model or adapter says.
 
     Raises:
         UsageError: an option is unknown.
+        InputError: `scorer.json` is damaged, or of other words than this version has.
+        ScorerError: the grades are other tokens than they were in training.
     """
     given, loading, surface = split_options(options, LocalOptions)
+    named = {name: loading[name] for name in ("revision", "adapter") if name in loading}
+    shipped = shipped_with(spec, **named)
+    if shipped is not None:
+        given, surface = shipped.under(given, options)
     # Settings are checked before the weights, which take minutes, are fetched.
     own = LocalOptions(**given)
     check_surface(surface)
-    return LocalScorer(load(spec, **loading), own, surface)
+    scorer = LocalScorer(load(spec, **loading), own, surface)
+    if shipped is not None:
+        shipped.check(scorer._builder)
+    return scorer

@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -17,18 +16,19 @@ from evenhand.errors import NothingMeasuredError
 from evenhand.measure.stats import estimates
 from evenhand.records import RunFolder
 from evenhand.seeds import content_hash
-from evenhand.study.analysis import Analysis, ThresholdFit
+from evenhand.study.analysis import Analysis, ThresholdFit, gravest_first
+from evenhand.study.batched import batched
 from evenhand.study.consume import saved_reading
 from evenhand.study.counted import counted
 from evenhand.study.curve import OverlapCurve
 from evenhand.study.decisions import decision_writer
 from evenhand.study.diagnose import Facts, diagnose
+from evenhand.study.failures import gave_none
 from evenhand.study.measures import Values, choose, join, measure_batch, with_high
+from evenhand.study.ranked import ranked
 from evenhand.study.summary import write_summary
 from evenhand.study.tally import HIGH, Tally
 from evenhand.types import Estimate, FloatArray
-
-T = TypeVar("T")
 
 _BATCH = 32
 # Of these at least one must be defined somewhere: the others say nothing of agreement.
@@ -64,22 +64,28 @@ def analyse(
 
     Raises:
         ResumeError: the run is not finished, or a file is damaged.
+        ScorerError: the scorer gave no score at all; its first failure is quoted.
         NothingMeasuredError: no slate gives any defined value of agreement.
         UsageError: a measure is unknown, or the threshold is outside the scores.
     """
-    chosen = choose(measures, min_grade)
+    # A threshold that is given is asked for: sets are cut at a place then.
+    by_order = threshold is None and bool(folder.settings.get("scorer", {}).get("order_only"))
+    design = str(folder.settings.get("design", ""))
+    chosen = choose(measures, min_grade, order_only=by_order, design=design)
     tally = Tally(min_grade)
     for record in folder.recorded():
         tally.add(record)
     _require_scores(tally, folder.settings)
+    if tally.picks:
+        chosen = choose(measures, min_grade, order_only=by_order, design=design, picks=True)
     fit, thresholds, reason = _fit(folder, tally, threshold, seed)
-    high = _fit_high(tally, fit, seed)
+    high = None if by_order else _fit_high(tally, fit, seed)
     with contextlib.ExitStack() as stack:
         writable = save and _writable(folder)
         writer = stack.enter_context(decision_writer(folder.path if writable else None))
         curve = OverlapCurve(*tally.score_range)
         batches, at = [], 0
-        for records in _batched(folder.recorded(), _BATCH):
+        for records in batched(folder.recorded(), _BATCH):
             cuts = thresholds[at : at + len(records)]
             values = measure_batch(chosen, records, cuts)
             if high is not None:
@@ -97,16 +103,11 @@ def analyse(
         analysis,
         reader=saved_reading(folder, seed=seed, level=level, draws=draws),
         threshold_high=None if high is None else high[0],
+        judge=tally.judge,
     )
     if writable:
         write_summary(folder.path, analysis)
     return analysis
-
-
-def _batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    iterator = iter(items)
-    while batch := list(islice(iterator, size)):
-        yield batch
 
 
 def _writable(folder: RunFolder) -> bool:
@@ -114,6 +115,10 @@ def _writable(folder: RunFolder) -> bool:
 
 
 def _require_scores(tally: Tally, settings: Mapping[str, Any]) -> None:
+    asked = tally.counts["scores"]
+    if asked and tally.counts["missing_scores"] == asked:
+        name = str(settings.get("scorer", {}).get("name", "the scorer"))
+        raise gave_none(name, asked, next(iter(tally.reasons), None))
     if math.isnan(tally.score_range[0]):
         raise NothingMeasuredError(_nothing(tally, settings))
 
@@ -232,7 +237,7 @@ def _assemble(
         floor=estimates["floor"],
         decisions=estimates["decisions"],
         overlap_curve=curve.curve,
-        threshold=fit,
+        threshold=fit if "Overlap" in estimates["decisions"] else None,
         threshold_reason=reason,
         repeat_difference=tally.repeat_difference,
         random_difference=tally.random_difference,
@@ -240,6 +245,7 @@ def _assemble(
         low_mass_share=tally.low_mass_share,
         reasons=tuple(tally.reasons),
     )
+    mended = ranked(scorer, tally.counts, tally.remarks)
     return Analysis(
         scorer=scorer,
         settings=settings,
@@ -252,7 +258,7 @@ def _assemble(
         threshold=fit,
         cost=tally.cost,
         counts=dict(tally.counts),
-        findings=diagnose(facts),
+        findings=gravest_first((*diagnose(facts), *mended)),
         per_slate=_per_slate(values, thresholds),
         slot_curve=tally.slot_curve,
         overlap_curve=curve.curve,

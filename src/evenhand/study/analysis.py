@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from evenhand.decide.fitness import Fitness
+from evenhand.decide.preference import JudgeSummary
 from evenhand.decide.reading import InputOrder
 from evenhand.types import Estimate, FloatArray
 
@@ -39,6 +40,16 @@ class Finding:
 def gravity(finding: Finding) -> int:
     """Return the place of a finding's severity, 0 for the gravest: a sort key."""
     return SEVERITIES.index(finding.severity)
+
+
+def gravest_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return findings by severity, those of one severity in their order."""
+    return tuple(sorted(findings, key=gravity))
+
+
+def mean_of(estimates: Mapping[str, Estimate], name: str) -> float:
+    """Return the mean of a measure by name; NaN where it was not measured."""
+    return estimates[name].mean if name in estimates else float("nan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +139,7 @@ class Analysis:
         slot_curve: x = slot, y["score"] = mean score at that slot.
         overlap_curve: x = threshold, y = overlap, overlap_without_empty, retained.
         reader: what a reader makes of the run; None where none has read it.
+        judge: what it makes of slates of two candidates in both orders; None without any.
         threshold_high: how sets were cut for `F1(rel=2)` and `Overlap(rel=2)`; None
             where no grade is above 1 or the threshold is not fitted.
     """
@@ -149,3 +161,4 @@ class Analysis:
     overlap_curve: Curve
     reader: ReaderAnalysis | None = None
     threshold_high: ThresholdFit | None = None
+    judge: JudgeSummary | None = None

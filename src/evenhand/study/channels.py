@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evenhand.errors import NothingMeasuredError, UsageError
+from evenhand.errors import NothingMeasuredError, ScorerError, UsageError
+from evenhand.measure.checks import came, listed, of_kind
 from evenhand.present.design import SlateDesign, design
 from evenhand.records import RunFolder, write_asked
 from evenhand.study.analyse import analyse
 from evenhand.study.analysis import Analysis, Finding
+from evenhand.study.failures import Failures
 from evenhand.study.fingerprint import fingerprint
+from evenhand.study.given import require_scorer
 from evenhand.study.run import PLACEMENT, Progress, describe, run_study
 from evenhand.study.signs import Signs, signs_of
 from evenhand.types import Estimate, Scorer, Slate, Surface
@@ -92,15 +95,28 @@ def parse_channels(text: str) -> tuple[str, ...]:
     Raises:
         UsageError: a name is unknown or comes twice, or there is none.
     """
+    if not isinstance(text, str):
+        raise UsageError(f"channels are named in a text, with commas between, got {came(text)}")
     names = [name.strip() for name in text.split(",") if name.strip()]
     unknown = sorted(set(names) - set(CHANNELS))
     if unknown or not names:
-        came = ", ".join(map(repr, unknown)) or "nothing"
-        raise UsageError(f"unknown channels: {came}; known are {', '.join(CHANNELS)}")
+        named = ", ".join(map(repr, unknown)) or "nothing"
+        raise UsageError(f"unknown channels: {named}; known are {', '.join(CHANNELS)}")
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise UsageError(f"channels named twice: {', '.join(twice)}")
     return tuple(names)
+
+
+def _names(channels: object) -> str:
+    """Return the list with commas of channels that came as a list."""
+    if isinstance(channels, str):
+        raise UsageError(
+            f"channels must be a list of names, got the text {channels!r}; parse_channels reads a text"
+        )
+    found = listed("channels", channels, f"some of {', '.join(CHANNELS)}")
+    of_kind("channels", found, str)
+    return ",".join(found)
 
 
 def require_honoured(scorer: Scorer, channels: Sequence[str]) -> None:
@@ -159,8 +175,10 @@ def study_channels(
         UsageError: a channel is unknown, or the scorer cannot honour it; nothing
             has been scored then.
         NothingMeasuredError: no channel gives any defined value.
+        ScorerError: the scorer gave no score at all; its first failure is quoted.
     """
-    asked = parse_channels(",".join(channels))
+    require_scorer(scorer)
+    asked = parse_channels(_names(channels))
     require_honoured(scorer, asked)
     designs = {
         channel: design(
@@ -182,17 +200,31 @@ def study_channels(
         folders[channel] = run_study(
             scorer, given, drawn, Path(out) / channel, part_size=part_size, progress=report
         )
-        write_asked(folders[channel].path, threshold, measures)
     names = (*COLUMNS, *FURTHER, *(measures or ()))
     found = [_row(channel, folder, names, threshold) for channel, folder in folders.items()]
-    if all(row.analysis is None for row in found):
-        raise NothingMeasuredError(
-            f"nothing was measured in any of the channels {', '.join(asked)}: slates need two scored "
-            "candidates and something that varies. Check the input and the width."
-        )
+    for folder in folders.values():
+        write_asked(folder.path, threshold, measures)
+    _require_measured(scorer, found, folders)
     settings = _settings(designs[asked[0]], folders[asked[0]])
     findings = fingerprint({row.channel: row.signs for row in found})
     return ChannelStudy(describe(scorer), settings, tuple(found), findings)
+
+
+def _require_measured(
+    scorer: Scorer, found: Sequence[ChannelRow], folders: Mapping[str, RunFolder]
+) -> None:
+    """Refuse a study of which nothing is defined; a scorer that only failed is told so."""
+    if any(row.analysis is not None for row in found):
+        return
+    failures = Failures(scorer.name)
+    for folder in folders.values():
+        for record in folder.recorded():
+            failures.add_record(record)
+    failures.require_a_score()
+    raise NothingMeasuredError(
+        f"nothing was measured in any of the channels {', '.join(folders)}: slates need two scored "
+        "candidates and something that varies. Check the input and the width."
+    )
 
 
 def _settings(drawn: SlateDesign, folder: RunFolder) -> dict[str, Any]:
@@ -209,6 +241,6 @@ def _row(channel: str, folder: RunFolder, names: Sequence[str], threshold: float
     variants = signs.rows / folder.n_slates if folder.n_slates else 0.0
     try:
         analysis = analyse(folder, measures=names, threshold=threshold)
-    except NothingMeasuredError:
+    except (NothingMeasuredError, ScorerError):
         return ChannelRow(channel, folder.path, None, signs, variants)
     return ChannelRow(channel, folder.path, analysis, signs, variants)

@@ -10,14 +10,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from evenhand.decide.matching import kept_share, match_share
-from evenhand.errors import NothingMeasuredError, UsageError
+from evenhand.errors import NothingMeasuredError
+from evenhand.measure.checks import choice
 from evenhand.measure.family import holm
-from evenhand.measure.paired import Paired, PairedOptions, paired
-from evenhand.study.analysis import Analysis, ThresholdFit
+from evenhand.measure.paired import Paired, PairedOptions, paired, require_options
 from evenhand.study.contenders import Contender, Source, contenders, differing
 from evenhand.study.counted import counted
-from evenhand.study.lines import Line, Studied, choose_lines, study_contender
+from evenhand.study.cuts import require_one_rule, studied_systems
+from evenhand.study.lines import Line, Studied, choose_lines
 from evenhand.types import BoolArray, FloatArray
 
 Pairs = Literal["baseline", "all"]
@@ -117,8 +117,8 @@ def compare(
 
     Args:
         groups: by name of the system, its run folders; the first is the baseline.
-        measures: names as in `choose_lines`; None = the usual ones, without those
-            that no slate defines.
+        measures: names as in `choose_lines`; None = the usual ones, without those that
+            no slate defines, or that read scores as numbers where a system's are places.
         pairs: "baseline" (every other with the first) or "all".
         vary: settings that are the thing compared, and so may differ.
         match_retention: cut the others' retained sets where they keep the share
@@ -126,22 +126,30 @@ def compare(
         options: draws, seed, level, power, missing share.
 
     Raises:
-        UsageError: the runs differ in slates or settings, or a name is unknown.
+        UsageError: the runs differ in slates or settings, or a name or kind of value is wrong.
         NothingMeasuredError: no comparison has a complete pair.
         ResumeError: a folder holds no finished run.
     """
-    if pairs not in ("baseline", "all"):
-        raise UsageError(f"unknown pairs {pairs!r}; known are ['all', 'baseline']")
+    choice("pairs", pairs, ("baseline", "all"))
+    require_options(options)
     lines = choose_lines(measures)
     found = contenders(groups, vary)
-    studied = _studied(found, lines, match_retention, options.seed)
-    _require_one_rule(studied, lines, match_retention)
+    studied = studied_systems(found, lines, match_retention, options.seed)
     if measures is None:
-        lines = _defined(lines, studied)
+        lines = _usable(lines, studied)
+    if not match_retention:
+        require_one_rule(studied, lines)
     chosen = [
         pair for pair in itertools.combinations(studied, 2) if pairs == "all" or pair[0] is studied[0]
     ]
-    rows = [_comparison(line, a, b, options) for a, b in chosen for line in lines]
+    named = measures is not None
+    asked = [
+        (line, *pair)
+        for pair in chosen
+        for line in lines
+        if all(one.compares(line, named=named) for one in pair)
+    ]
+    rows = [_comparison(*each, options) for each in asked]
     if not any(row.paired.n for row in rows):
         raise NothingMeasuredError(_nothing(rows))
     adjusted = holm([row.paired.p for row in rows])
@@ -154,7 +162,7 @@ def compare(
         settings=found[0].runs[0][0].folder.settings,
         differing=differing(found),
         matched=match_retention,
-        notes=_notes(studied, rows, match_retention),
+        notes=_notes(studied, lines, rows, match_retention),
         missing_scores=sum(a.counts.get("missing_scores", 0) for s in studied for a in s.every()),
         options=options,
     )
@@ -174,60 +182,13 @@ def _nothing(rows: Sequence[Comparison]) -> str:
     return f"nothing can be compared: no slate has a value of {names or 'any measure'} in both systems"
 
 
-def _studied(
-    found: Sequence[Contender], lines: Sequence[Line], matched: bool, seed: int
-) -> tuple[Studied, ...]:
-    first = study_contender(found[0], lines, seed=seed)
-    shares = [_share_kept(first, at) for at in range(len(found[0].runs))] if matched else None
-    others = []
-    for each in found[1:]:
-        cuts = None if shares is None else [_cuts(each, at, share) for at, share in enumerate(shares)]
-        others.append(study_contender(each, lines, seed=seed, thresholds=cuts))
-    return (first, *others)
-
-
-def _canonical(contender: Contender, collection: int) -> list[list[FloatArray]]:
-    """Return the canonical scores of each seed, one array per slate."""
-    runs = contender.runs[collection]
-    return [[record.matrix.canonical for record in run.folder.recorded()] for run in runs]
-
-
-def _share_kept(studied: Studied, collection: int) -> float:
-    seeds = zip(_canonical(studied.contender, collection), studied.analyses[collection], strict=True)
-    return float(np.mean([kept_share(rows, a.per_slate["threshold"]) for rows, a in seeds]))
-
-
-def _cuts(contender: Contender, collection: int, share: float) -> list[float]:
-    return [match_share(rows, share).threshold for rows in _canonical(contender, collection)]
-
-
-def _require_one_rule(studied: Sequence[Studied], lines: Sequence[Line], matched: bool) -> None:
-    """Refuse measures of retained sets that are cut by different rules."""
-    needing = [line.label for line in lines if line.measure.needs_threshold]
-    if matched or not needing:
-        return
-    rules = {each.contender.name: list(dict.fromkeys(map(_rule, each.every()))) for each in studied}
-    if len({rule for found in rules.values() for rule in found}) > 1:
-        each = "; ".join(f"{name!r}: {', '.join(found)}" for name, found in rules.items())
-        raise UsageError(
-            f"{', '.join(needing)} would compare retained sets cut by different rules ({each}). "
-            "Match the retained share (match_retention), give a threshold as in Overlap(t=0.5), "
-            "or leave them out."
-        )
-
-
-def _rule(analysis: Analysis) -> str:
-    fit: ThresholdFit | None = analysis.threshold
-    if fit is None:
-        return "none"
-    return fit.rule if fit.min_grade is None else f"{fit.rule} at grade >= {fit.min_grade}"
-
-
-def _defined(lines: Sequence[Line], studied: Sequence[Studied]) -> tuple[Line, ...]:
+def _usable(lines: Sequence[Line], studied: Sequence[Studied]) -> tuple[Line, ...]:
+    """Return the usual lines that some slate defines and two systems can be compared by."""
     return tuple(
         line
         for line in lines
         if any(not np.isnan(a.per_slate[line.key]).all() for each in studied for a in each.every())
+        and sum(each.compares(line) for each in studied) >= 2
     )
 
 
@@ -273,7 +234,9 @@ def _complete(
     return a, b, undefined
 
 
-def _notes(studied: Sequence[Studied], rows: Sequence[Comparison], matched: bool) -> tuple[str, ...]:
+def _notes(
+    studied: Sequence[Studied], lines: Sequence[Line], rows: Sequence[Comparison], matched: bool
+) -> tuple[str, ...]:
     notes = []
     for each in studied:
         slates = sum(int(flags.any(axis=0).sum()) for flags in each.incomplete)
@@ -281,12 +244,21 @@ def _notes(studied: Sequence[Studied], rows: Sequence[Comparison], matched: bool
             notes.append(
                 f"{each.contender.name}: {counted(slates, 'slate')} without all scores, in no pair"
             )
+        if each.by_construction:
+            notes.append(f"{each.contender.name}: stable by construction, agreement is not compared")
+        if each.order_only:
+            notes.append(
+                f"{each.contender.name}: its scores are places, so measures that read them as numbers, "
+                "such as Overlap, are compared only where asked for by name"
+            )
         loud = [f for a in each.every() for f in a.findings if f.severity != "note"]
         notes += [f"{each.contender.name}: {f.message} ({f.code})" for f in dict.fromkeys(loud)]
     if matched:
         notes.append("retained sets of the others are cut at the share that the baseline keeps")
     for row in rows:
+        what = f"{row.measure} of {row.baseline} and {row.other}"
         if row.paired.withheld:
-            pair = f"{row.baseline} and {row.other}"
-            notes.append(f"{row.measure} of {pair}: no p-value, {row.paired.withheld}")
+            notes.append(f"{what}: no p-value, {row.paired.withheld}")
+        if row.paired.undetectable:
+            notes.append(f"{what}: no detectable difference, {row.paired.undetectable}")
     return tuple(dict.fromkeys(notes))

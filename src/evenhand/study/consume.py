@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from evenhand.decide.prompts import check_task
 from evenhand.decide.reading import TOP, Cached, Evidence, Reader, Reading, outcome
-from evenhand.errors import ScorerError, UsageError
+from evenhand.errors import EvenhandError, ScorerError, UsageError
+from evenhand.measure.checks import came, finite, resampling, whole
 from evenhand.records import Recorded, RunFolder
-from evenhand.records.files import replacing
-from evenhand.records.merged import open_writer
 from evenhand.seeds import content_hash
 from evenhand.study.analysis import ReaderAnalysis
+from evenhand.study.batched import batched
 from evenhand.study.reader_analysis import analyse_readings
+from evenhand.study.reading_parts import ReadingParts, same_readings
 from evenhand.study.readings import (
     FORMAT,
     NAME,
@@ -28,8 +28,6 @@ from evenhand.study.readings import (
     identity_of,
     line_of,
     run_hash,
-    schema_for,
-    table_of,
 )
 
 _REREAD = 8
@@ -46,14 +44,16 @@ def consume(
     seed: int = 0,
     level: float = 0.95,
     draws: int = 2000,
-    chunk: int = 16,
+    chunk: int = 4,
     progress: Callable[[int, int], None] | None = None,
 ) -> ReaderAnalysis:
     """Let a reader read every row of a run, and return how its outputs depend on the rows.
 
-    Writes `reader.parquet` into the run's folder, whole or not at all. A file of the
-    same reader, task, selection and run is used as it stands, unless readings of it
-    are missing: then all are read again. Any other file is replaced.
+    Writes `reader.parquet` into the run's folder, whole or not at all; until then
+    the readings lie in parts beside it (`reading_parts`), so that a stopped call goes
+    on where it was. A file of the same reader, task, selection and run is used as it
+    stands, unless readings of it are missing: then all are read again. Any other file
+    is replaced, and so are parts of other readings.
     Identical inputs are read once. A few inputs are read a second time in other
     batches, to see whether the reader itself is steady.
 
@@ -65,20 +65,25 @@ def consume(
             by slate id; None = whatever they score.
         min_grade: lowest grade of gold evidence.
         seed, level, draws: of the intervals.
-        chunk: slates read together; memory holds these.
-        progress: called with (slates done, slates in all).
+        chunk: slates read together and written as one part: memory holds these, and a
+            stopped call loses these at most.
+        progress: called with (slates done, slates in all), first with what an earlier
+            call has done.
 
     Raises:
         UsageError: nothing limits what is read (top and thresholds both None), a
-            slate has no threshold, or a number is out of range.
-        ResumeError: the run is not finished, or a file is damaged.
+            slate has no threshold, one is no finite number, or something is of the
+            wrong kind or out of range.
+        ResumeError: the run is not finished, a file is damaged, or another call is
+            reading this run.
         ScorerError: the reader failed, or every reading is missing.
     """
-    _check(top, thresholds, chunk)
-    check_task(reader.task)
+    _check(folder, reader, top, min_grade, chunk)
+    resampling(draws, seed, level)
+    thresholds = _checked_thresholds(top, thresholds)
     identity = _identity(folder, reader, top, thresholds, min_grade)
     options: dict[str, Any] = {"seed": seed, "level": level, "draws": draws}
-    if _belongs(identity_of(folder.path / NAME), identity):
+    if same_readings(identity_of(folder.path / NAME), identity):
         found = analyse_readings(folder.path / NAME, identity, **options)
         if not found.counts["missing"]:
             return found
@@ -87,7 +92,8 @@ def consume(
         if not os.access(home, os.W_OK):
             home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         path = home / NAME
-        _read_all(folder, reader, path, identity, chunk, progress, thresholds)
+        parts = stack.enter_context(ReadingParts(home, identity, chunk))
+        parts.merge(path, _read_all(folder, reader, parts, identity, chunk, progress, thresholds))
         found = analyse_readings(path, identity, **options)
         nothing = found.counts["readings"] and found.counts["missing"] == found.counts["readings"]
         if nothing:
@@ -117,13 +123,29 @@ def saved_reading(folder: RunFolder, **options: Any) -> ReaderAnalysis | None:
     return analyse_readings(path, identity, **options)
 
 
-def _check(top: int | None, thresholds: float | Mapping[str, float] | None, chunk: int) -> None:
-    if top is None and thresholds is None:
-        raise UsageError("say what the reader reads: the top so many, or thresholds")
-    if top is not None and top < 1:
-        raise UsageError(f"a reader reads at least the top 1, got {top}")
-    if chunk < 1:
-        raise UsageError(f"chunk must be at least 1, got {chunk}")
+def _check(folder: RunFolder, reader: Reader, top: int | None, min_grade: int, chunk: int) -> None:
+    if not isinstance(folder, RunFolder):
+        raise UsageError(f"a run folder is needed, got {came(folder)}; open one with RunFolder.open")
+    if not isinstance(reader, Reader) or isinstance(reader, type):
+        raise UsageError(
+            f"a reader is needed, got {came(reader)}; open one with evenhand.decide.open_reader"
+        )
+    check_task(reader.task)
+    if top is not None:
+        whole("top of a reader", top)
+    whole("min_grade", min_grade)
+    whole("chunk", chunk)
+
+
+def _checked_thresholds(top: int | None, given: object) -> float | dict[str, float] | None:
+    """Return thresholds as finite floats, one or one a slate."""
+    if given is None:
+        if top is None:
+            raise UsageError("say what the reader reads: the top so many, or thresholds")
+        return None
+    if isinstance(given, Mapping):
+        return {key: finite(f"the threshold of slate {key!r}", value) for key, value in given.items()}
+    return finite("thresholds", given)
 
 
 def _identity(
@@ -144,58 +166,60 @@ def _identity(
     }
 
 
-def _belongs(found: Mapping[str, Any] | None, wanted: Mapping[str, Any]) -> bool:
-    """Return whether readings are those wanted; how the reader is called does not matter."""
-
-    def core(identity: Mapping[str, Any]) -> dict[str, Any]:
-        reader = {k: v for k, v in identity.get("reader", {}).items() if k != "name"}
-        return {**identity, "reader": reader}
-
-    return found is not None and core(found) == core(wanted)
-
-
-def _chunks(items: Iterator[Recorded], size: int) -> Iterator[list[Recorded]]:
-    while batch := list(islice(items, size)):
-        yield batch
-
-
 def _read_all(
     folder: RunFolder,
     reader: Reader,
-    path: Path,
+    parts: ReadingParts,
     identity: Mapping[str, Any],
     chunk: int,
     progress: Callable[[int, int], None] | None,
     thresholds: float | Mapping[str, float] | None,
-) -> None:
-    cached, schema, done = Cached(reader), schema_for(identity), 0
-    with replacing(path) as temporary, open_writer(temporary, schema) as writer:
-        for records in _chunks(folder.recorded(), chunk):
-            asks = [
-                ask
-                for record in records
-                for ask in asks_of(
-                    record,
-                    reader.task,
-                    top=identity["top"],
-                    threshold=_threshold(thresholds, record.slate.id),
-                    min_grade=identity["min_grade"],
-                )
-            ]
-            lines = [
-                line_of(ask, reading, reader.task)
-                for ask, reading in zip(asks, _readings(cached, asks), strict=True)
-            ]
-            if not done:
-                lines += _again(reader, asks)
-            # In slate order, so that lines read again stand with their slate.
-            place = {record.slate.id: index for index, record in enumerate(records)}
-            lines.sort(key=lambda line: place[line["slate"]])
-            table = table_of(lines, schema)
-            writer.write_table(table, row_group_size=max(1, len(table)))
-            done += len(records)
-            if progress is not None:
-                progress(done, folder.n_slates)
+) -> int:
+    """Read the parts that are not there yet, and return how many there are."""
+    known = {i for i in range(-(-folder.n_slates // chunk)) if parts.done(i)}
+    done = sum(min(chunk, folder.n_slates - i * chunk) for i in known)
+    if progress is not None:
+        progress(done, folder.n_slates)
+    cached, count = Cached(reader), 0
+    for index, records in enumerate(batched(folder.recorded(), chunk)):
+        count += 1
+        if index in known:
+            continue
+        parts.write(index, _lines(cached, records, identity, thresholds, again=index == 0))
+        done += len(records)
+        if progress is not None:
+            progress(done, folder.n_slates)
+    return count
+
+
+def _lines(
+    cached: Cached,
+    records: Sequence[Recorded],
+    identity: Mapping[str, Any],
+    thresholds: float | Mapping[str, float] | None,
+    *,
+    again: bool,
+) -> list[dict[str, Any]]:
+    """Return the lines of some slates, with a few inputs read a second time where asked."""
+    task = cached.task
+    asks = [
+        ask
+        for record in records
+        for ask in asks_of(
+            record,
+            task,
+            top=identity["top"],
+            threshold=_threshold(thresholds, record.slate.id),
+            min_grade=identity["min_grade"],
+        )
+    ]
+    found = zip(asks, _readings(cached, asks), strict=True)
+    lines = [line_of(ask, reading, task) for ask, reading in found]
+    if again:
+        lines += _again(cached.reader, asks)
+    # In slate order, so that lines read again stand with their slate.
+    place = {record.slate.id: index for index, record in enumerate(records)}
+    return sorted(lines, key=lambda line: place[line["slate"]])
 
 
 def _threshold(thresholds: float | Mapping[str, float] | None, slate_id: str) -> float | None:
@@ -214,8 +238,20 @@ def _readings(reader: Reader, asks: Sequence[Ask]) -> list[Reading]:
 
 def _asked(reader: Reader, shown: Sequence[Evidence]) -> list[Reading]:
     """Return one checked reading each."""
-    answers = reader.read(shown) if shown else []
-    if len(answers) != len(shown) or not all(isinstance(one, Reading) for one in answers):
+    try:
+        answers = reader.read(shown) if shown else []
+    except EvenhandError:
+        raise
+    except Exception as error:
+        raise ScorerError(
+            f"{reader.name} failed: {type(error).__name__}: {error}. What was read before is kept; "
+            "run again to go on."
+        ) from error
+    if (
+        not isinstance(answers, Sequence)
+        or len(answers) != len(shown)
+        or not all(isinstance(one, Reading) for one in answers)
+    ):
         raise ScorerError(
             f"{reader.name} must give one Reading for each of {len(shown)} inputs, in order"
         )

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenhand.errors import UsageError
+from evenhand.measure.checks import came, listed, of_kind
 from evenhand.records import RunFolder
 from evenhand.seeds import content_hash
 from evenhand.study.counted import counted
+from evenhand.study.remedied import too_few_ensembles
 from evenhand.types import slate_to_dict
 
 Source = str | os.PathLike[str] | RunFolder
@@ -57,8 +59,11 @@ def open_run(source: Source) -> Run:
     """Open a run folder and hash its slates.
 
     Raises:
+        UsageError: it is neither a path nor a RunFolder.
         ResumeError: the folder holds no run.
     """
+    if not isinstance(source, (str, os.PathLike, RunFolder)):
+        raise UsageError(f"a run is a folder's path or a RunFolder, got {came(source)}")
     folder = source if isinstance(source, RunFolder) else RunFolder.open(source)
     parts = {
         slate.id: {key: content_hash(value) for key, value in slate_to_dict(slate).items()}
@@ -84,21 +89,29 @@ def contenders(
             in slates or settings; each difference is named.
         ResumeError: a folder holds no run.
     """
+    if not isinstance(groups, Mapping):
+        raise UsageError(
+            f"systems are given as a mapping of a name to its run folders, got {came(groups)}"
+        )
     if len(groups) < 2:
         raise UsageError(f"a comparison needs at least two systems, got {len(groups)}")
-    if isinstance(vary, str):
-        raise UsageError(f"vary must be a list of settings, got the string {vary!r}")
+    vary = listed("vary", vary, "settings")
+    of_kind("vary", vary, str)
     found = [Contender(name, _by_collection(name, sources)) for name, sources in groups.items()]
     baseline = found[0]
     paired = [baseline, *(_like(baseline, other) for other in found[1:])]
     faults = [fault for each in paired for fault in _setting_faults(baseline, each, vary)]
+    runs = [run for each in paired for group in each.runs for run in group]
+    faults += [fault for run in runs if (fault := too_few_ensembles(run.folder.settings))]
     if faults:
         raise UsageError(_refusal(list(dict.fromkeys(faults))))
     return tuple(paired)
 
 
 def _by_collection(name: str, sources: Sequence[Source]) -> tuple[tuple[Run, ...], ...]:
-    runs = [open_run(source) for source in sources]
+    if not isinstance(name, str) or not name:
+        raise UsageError(f"a system is called by a text, got {came(name)}")
+    runs = [open_run(source) for source in listed(f"the runs of {name!r}", sources, "run folders")]
     if not runs:
         raise UsageError(f"system {name!r} has no runs")
     places = [os.path.realpath(run.path) for run in runs]

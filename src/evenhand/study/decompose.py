@@ -8,13 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.errors import NothingMeasuredError
+from evenhand.errors import NothingMeasuredError, UsageError
+from evenhand.measure.checks import came, integer, whole
 from evenhand.measure.crossed import Components, Decomposed, components, pooled
 from evenhand.measure.variance import NestedFit, nested_fit
 from evenhand.present.crossed import CrossedDesign
+from evenhand.present.surface import texts_hash
 from evenhand.records import RunFolder
 from evenhand.study.analysis import Cost
 from evenhand.study.ask import ask
+from evenhand.study.failures import Failures
+from evenhand.study.given import require_scorer, require_width, slates_of
 from evenhand.study.layout import layout
 from evenhand.study.plain import plain
 from evenhand.study.run import Progress, describe
@@ -87,15 +91,19 @@ def decompose(
     Raises:
         UsageError: the scorer cannot show the design, or a number is out of range.
         NothingMeasuredError: no slate gave components.
-        ScorerError: the scorer failed or gave something that is no scores.
+        ScorerError: the scorer failed, gave something that is no scores, or no score at
+            all; its first failure is quoted.
     """
-    found = list(slates)
+    require_scorer(scorer)
+    found = slates_of(slates)
+    _check_numbers(partitions, orders, width, seed, part_size)
     design = CrossedDesign(partitions, orders, width, rule, seed)
     shape = layout(scorer, found, width=width, rule=rule, surface=surface, channels=design.channels)
     design = CrossedDesign(partitions, orders, shape.width, rule, seed, shape.surface)
     parts: list[Components] = []
     rows: list[tuple[FloatArray, FloatArray, FloatArray]] = []
     tally = {"prompts": 0, "tokens": 0, "missing": 0, "scores": 0}
+    failures = Failures(scorer.name)
     for start in range(0, len(found), part_size):
         part = found[start : start + part_size]
         for slate, plan, scored in _scored(scorer, part, design):
@@ -103,15 +111,18 @@ def decompose(
             parts.append(components(design.arrange(scores)))
             rows.append(_independent(design, plan, scores))
             _count(tally, scores, scored)
+            failures.add_all(scored)
         if progress is not None:
             progress(start + len(part), len(found))
+    failures.require_a_score()
     if all(np.isnan(one.total) for one in parts):
         raise NothingMeasuredError("no slate has a candidate that was scored in every presentation")
     return Decomposition(
         scorer=describe(scorer),
         settings={
             "design": design.name, "partitions": partitions, "orders": orders, "repeats": 2,
-            "width": design.width, "rule": rule, "seed": seed, "surface": design.surface,
+            "width": design.width, "rule": rule, "seed": seed,
+            "surface": design.surface, "surface_texts": texts_hash(design.surface),
         },
         slate_ids=tuple(slate.id for slate in found),
         per_slate=tuple(parts),
@@ -124,6 +135,14 @@ def decompose(
     )  # fmt: skip
 
 
+def _check_numbers(partitions: int, orders: int, width: int | None, seed: int, part_size: int) -> None:
+    whole("partitions", partitions, 2)
+    whole("orders", orders, 2)
+    require_width(width)
+    integer("seed", seed)
+    whole("part_size", part_size)
+
+
 def nested_from_run(folder: RunFolder) -> NestedFit:
     """Return the nested fit of a run's random rows, slot and window effects shared by its slates.
 
@@ -131,8 +150,11 @@ def nested_from_run(folder: RunFolder) -> NestedFit:
         folder: a finished run.
 
     Raises:
+        UsageError: something else than a RunFolder.
         ResumeError: the run is not finished, or a file is damaged.
     """
+    if not isinstance(folder, RunFolder):
+        raise UsageError(f"a run folder is needed, got {came(folder)}; open one with RunFolder.open")
     rows = []
     for record in folder.recorded():
         shown = record.matrix.random_presentations

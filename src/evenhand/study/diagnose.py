@@ -7,9 +7,18 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from evenhand.study.analysis import LOW_MASS, MOVED, Curve, Finding, ThresholdFit, gravity
+from evenhand.study.analysis import (
+    LOW_MASS,
+    MOVED,
+    Curve,
+    Finding,
+    ThresholdFit,
+    gravest_first,
+    mean_of,
+)
 from evenhand.study.counted import counted
 from evenhand.study.keeps import keeps
+from evenhand.study.remedied import by_construction
 from evenhand.types import Estimate
 
 # Float32 scores of one prompt differ by less from batch to batch.
@@ -64,10 +73,6 @@ class Facts:
         return self.count(part) / self.count(whole) if self.count(whole) else 0.0
 
 
-def _mean(estimates: Mapping[str, Estimate], name: str) -> float:
-    return estimates[name].mean if name in estimates else math.nan
-
-
 def _unsteady(facts: Facts) -> Iterator[Finding]:
     difference = facts.repeat_difference
     if math.isnan(difference):
@@ -78,7 +83,7 @@ def _unsteady(facts: Facts) -> Iterator[Finding]:
             "Run with repeat=True.",
         )
         return
-    floor, random = _mean(facts.floor, "tauPSI"), _mean(facts.stability, "tauPSI")
+    floor, random = mean_of(facts.floor, "tauPSI"), mean_of(facts.stability, "tauPSI")
     ranks_move = floor >= VISIBLE
     if difference <= STEADY and not ranks_move:
         return
@@ -98,9 +103,10 @@ def _unsteady(facts: Facts) -> Iterator[Finding]:
 
 
 def _order_free(facts: Facts) -> Iterator[Finding]:
-    if not facts.scorer.get("order_free"):
-        return
     difference = facts.random_difference
+    # NaN: every row shows another surface, and no scores were reused.
+    if not facts.scorer.get("order_free") or math.isnan(difference):
+        return
     if difference > max(MOVED, 2 * _or_zero(facts.repeat_difference)):
         yield Finding(
             "not_order_free",
@@ -124,7 +130,7 @@ def _or_zero(value: float) -> float:
 
 
 def _collapse(facts: Facts) -> Iterator[Finding]:
-    spread = _mean(facts.stability, "ScoreSpread")
+    spread = mean_of(facts.stability, "ScoreSpread")
     if facts.scorer.get("scale") == "unit" and spread < COLLAPSED:
         yield Finding(
             "collapse",
@@ -256,11 +262,6 @@ def _size(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _keeps(facts: Facts) -> Iterator[Finding]:
-    if found := keeps(facts.decisions, facts.overlap_curve):
-        yield found
-
-
 def _threshold(facts: Facts) -> Iterator[Finding]:
     if facts.threshold is None or facts.threshold.rule != "quantile":
         return
@@ -282,7 +283,6 @@ RULES: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
     _missing,
     _size,
     _threshold,
-    _keeps,
     _texts,
 )
 
@@ -297,4 +297,6 @@ def diagnose(facts: Facts) -> tuple[Finding, ...]:
         One finding per thing seen; () when there is nothing to say.
     """
     found = [finding for rule in RULES for finding in rule(facts)]
-    return tuple(sorted(found, key=gravity))
+    others = (keeps(facts.decisions, facts.overlap_curve), by_construction(facts.scorer))
+    found += [finding for finding in others if finding is not None]
+    return gravest_first(found)

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from evenhand.errors import UsageError
+from evenhand.measure.checks import integer
 from evenhand.seeds import generator
+from evenhand.study.given import slates_of
 from evenhand.types import Candidate, IntArray, Slate
 
 FILLER = "(empty)"
@@ -61,7 +63,12 @@ class Donors:
     """
 
     def __init__(self, slates: Sequence[Slate], seed: int = 0) -> None:
-        """Take the slates that lend to each other, and the seed of the draws."""
+        """Take the slates that lend to each other, and the seed of the draws.
+
+        Raises:
+            UsageError: no list of slates, or a seed that is no whole number.
+        """
+        slates, seed = slates_of(slates), integer("seed", seed)
         self._seed = seed
         self._pool = [(slate.id, one) for slate in slates for one in slate.candidates]
         self._lent = self._replaced = 0
@@ -70,6 +77,25 @@ class Donors:
     def length_ratio(self) -> float:
         """Characters lent over characters replaced; NaN before anything was lent."""
         return self._lent / self._replaced if self._replaced else float("nan")
+
+    def require_enough(self, slates: Sequence[Slate], widths: Sequence[int]) -> None:
+        """Refuse slates for whose windows the others hold too few texts; nothing is drawn.
+
+        Args:
+            slates: that borrow. widths: candidates of the widest window of each.
+
+        Raises:
+            UsageError: names the first of them, what it needs and what there is.
+        """
+        texts = {one.text for _, one in self._pool}
+        for slate, width in zip(slates, widths, strict=True):
+            there = len(texts - {one.text for one in slate.candidates})
+            if there < width - 1:
+                raise UsageError(
+                    f"slate {slate.id!r}: its windows of {width} need {width - 1} unrelated texts, and "
+                    f"the other slates hold {there}; unrelated companions need more slates, of other "
+                    "candidates, or a smaller width"
+                )
 
     def unrelated(self, slate: Slate, window: Sequence[int], slot: int) -> Slate:
         """Return a candidate at its slot, candidates of other slates in the other slots.

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 
-from evenhand.study.analysis import Finding, gravity
+from evenhand.study.analysis import Finding, gravest_first
 from evenhand.study.signs import Signs
 
 # In spreads: below it is float noise of one prompt in another batch.
-MOVED = 1e-3
+MOVED_SPREADS = 1e-3
 # A channel moves an unsteady scorer only where it moves it this much more than noise.
 ABOVE_NOISE = 3.0
 ALL = 0.99
@@ -22,7 +22,7 @@ HALF = 0.5
 SOME = 0.2
 REST = 0.1
 FEW_LEVELS = 11
-FEW_SLATES = 3
+TELLING_SLATES = 3
 COARSE_TIES = 0.05
 EVEN = 1e-6
 
@@ -50,7 +50,7 @@ class Evidence:
     def moves(self, change: float) -> bool:
         """Return whether a change is more than float error and the scorer's own noise."""
         floor = 0.0 if math.isnan(self.noise) else self.noise
-        return change > max(MOVED, ABOVE_NOISE * floor if floor > MOVED else 0.0)
+        return change > max(MOVED_SPREADS, ABOVE_NOISE * floor if floor > MOVED_SPREADS else 0.0)
 
     @property
     def constant(self) -> bool:
@@ -60,7 +60,7 @@ class Evidence:
     @property
     def unsteady(self) -> bool:
         """Whether the same presentation scored twice differs."""
-        return self.noise > MOVED
+        return self.noise > MOVED_SPREADS
 
     @property
     def coarse(self) -> bool:
@@ -77,7 +77,7 @@ class Evidence:
     @property
     def min_max(self) -> bool:
         """Whether every window runs from 0 to 1, of many values or with companions that matter."""
-        telling = not self.coarse and self.largest("slates") >= FEW_SLATES
+        telling = not self.coarse and self.largest("slates") >= TELLING_SLATES
         return self.least("ends") >= ALL and (telling or self.moves(self.largest("companion_change")))
 
     @property
@@ -293,5 +293,5 @@ def fingerprint(channels: Channels) -> tuple[Finding, ...]:
         Findings, the gravest first; their codes name the kinds, as the rules above
         and docs/measures/channels.md do. An honest scorer gives notes only.
     """
-    found = [finding for rule in RULES for finding in rule(Evidence(channels))]
-    return tuple(sorted(found, key=gravity))
+    evidence = Evidence(channels)
+    return gravest_first(finding for rule in RULES for finding in rule(evidence))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 import numpy as np
 
-from evenhand.study.analysis import Curve, Finding
+from evenhand.study.analysis import Curve, Finding, mean_of
 from evenhand.types import Estimate
 
 # Mean share of candidates at or above the threshold, over random rows.
@@ -22,11 +21,11 @@ def keeps(decisions: Mapping[str, Estimate], curve: Curve | None) -> Finding | N
         decisions: estimates by measure name; "Retained", "Overlap", "BothEmpty" are read.
         curve: overlap and retained share by threshold, or None.
     """
-    share = _mean(decisions, "Retained")
+    share = mean_of(decisions, "Retained")
     if share > NEARLY_ALL:
         code, why = "keeps_all", "sets of nearly everything are alike whatever the scorer"
     elif share < NEARLY_NONE:
-        empty = _mean(decisions, "BothEmpty")
+        empty = mean_of(decisions, "BothEmpty")
         code, why = "keeps_none", f"{100 * empty:.1f}% of the pairs of sets are both empty"
     else:
         return None
@@ -34,13 +33,9 @@ def keeps(decisions: Mapping[str, Estimate], curve: Curve | None) -> Finding | N
         code,
         "warning",
         f"The threshold keeps {100 * share:.1f}% of the candidates over random rows: "
-        f"{why}, so an overlap of {_mean(decisions, 'Overlap'):.3f} says little. "
+        f"{why}, so an overlap of {mean_of(decisions, 'Overlap'):.3f} says little. "
         f"{_elsewhere(curve)}",
     )
-
-
-def _mean(decisions: Mapping[str, Estimate], name: str) -> float:
-    return decisions[name].mean if name in decisions else math.nan
 
 
 def _elsewhere(curve: Curve | None) -> str:

@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from evenhand.errors import InputError, NothingMeasuredError
+from evenhand.errors import InputError, NothingMeasuredError, UsageError
+from evenhand.measure.checks import came, floats, inside, integer, of_kind
 from evenhand.measure.silver import silver_beta, silver_beta_pooled
 from evenhand.measure.stats import estimate
 from evenhand.study.plain import plain
@@ -33,6 +34,14 @@ class Labels:
     candidates: tuple[str, ...]
     orders: tuple[int, ...]
     scores: FloatArray
+
+    def __post_init__(self) -> None:
+        shape = floats("labels", self.scores).shape
+        if shape != (len(self.orders), len(self.candidates)):
+            raise UsageError(
+                f"labels of shape {shape} for {len(self.orders)} orders and {len(self.candidates)} "
+                "candidates"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +108,14 @@ def label_quality(
         seed: of the bootstrap over slates. level: of its interval.
 
     Raises:
+        UsageError: something is of the wrong kind.
         InputError: as `read_labels`.
         NothingMeasuredError: no slate has two orders, two candidates and labels that differ.
     """
+    integer("seed", seed)
+    inside("level", level)
     found = labels if isinstance(labels, Mapping) else read_labels(labels)
+    of_kind("labels by slate id", found.values(), Labels)
     scores = [one.scores for one in found.values()]
     values = [silver_beta(one) for one in scores]
     if not values or np.isnan(values).all():
@@ -120,6 +133,8 @@ def label_quality(
 
 
 def _table(path: str | os.PathLike[str]) -> pa.Table:
+    if not isinstance(path, (str, os.PathLike)):
+        raise UsageError(f"the path of a file of labels is needed, got {came(path)}")
     try:
         schema = pq.read_schema(path)
         lacking = [name for name in COLUMNS if name not in schema.names]

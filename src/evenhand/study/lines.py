@@ -10,10 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from evenhand.errors import UsageError
+from evenhand.measure.checks import listed, of_kind
 from evenhand.measure.registry import Measure, parse
 from evenhand.study.analyse import analyse
 from evenhand.study.analysis import Analysis
 from evenhand.study.contenders import Contender, Run
+from evenhand.study.measures import BY_VALUE
 from evenhand.types import BoolArray, FloatArray
 
 USUAL = ("tauPSI", "Overlap", "PairFlip", "nDCG@10")
@@ -55,8 +57,9 @@ def choose_lines(names: Sequence[str] | None = None) -> tuple[Line, ...]:
     Raises:
         UsageError: a name is no measure, or rows are named of what is not quality.
     """
-    if isinstance(names, str):
-        raise UsageError(f"measures must be a list of names, got the string {names!r}")
+    if names is not None:
+        names = listed("measures", names, "names")
+        of_kind("measures", names, str)
     found: list[Line] = []
     for name in USUAL if names is None else names:
         rows = _ROWS.search(name)
@@ -120,6 +123,34 @@ class Studied:
         ]
         known = [value for value in found if not math.isnan(value)]
         return sum(known) / len(known) if known else math.nan
+
+    @property
+    def by_construction(self) -> bool:
+        """Whether a scorer of its runs is stable by construction."""
+        return self._declares("by_construction")
+
+    @property
+    def order_only(self) -> bool:
+        """Whether the scores of a run are places in a ranking."""
+        return self._declares("order_only")
+
+    def _declares(self, fact: str) -> bool:
+        runs = (run for group in self.contender.runs for run in group)
+        return any(run.folder.settings.get("scorer", {}).get(fact) for run in runs)
+
+    def compares(self, line: Line, *, named: bool = False) -> bool:
+        """Return whether the system may be compared by a measure.
+
+        Agreement of a scorer that is stable by construction is no merit to compare, and
+        a set cut at a place of a ranking is none that a threshold keeps.
+
+        Args:
+            line: the measure.
+            named: it was asked for by name; then sets may be cut at a place.
+        """
+        if self.order_only and not named and line.measure.head in BY_VALUE:
+            return False
+        return line.measure.kind == "quality" or not self.by_construction
 
     def every(self) -> Iterable[Analysis]:
         """Return the analyses of all runs."""

@@ -39,7 +39,36 @@ USUAL: tuple[str, ...] = (
     "RR",
 )
 
+# Of slates that ask for the best of a few (`Tally.picks`).
+OF_PICKS: tuple[str, ...] = ("CorrectFlip", "Margin", "GoldAccuracy")
+
+# What a design is about stands in its report unasked.
+OF_DESIGN: dict[str, tuple[str, ...]] = {
+    "membership": (
+        "PoolPSI",
+        "PoolPSI(kind='replaced')",
+        "PoolPSI(kind='dropped')",
+        "TopSetFlip@10",
+        "RetainedDelta",
+    ),
+}
+
 _RANKING = ("nDCG", "AP", "RR", "P", "R")
+# What reads scores as numbers, by head: sets cut at a number, and differences of scores.
+BY_VALUE = frozenset(
+    {
+        "Margin",
+        "ScoreSpread",
+        "Residual",
+        "Overlap",
+        "OverlapNonEmpty",
+        "BothEmpty",
+        "SetFlip",
+        "Retained",
+        "RetainedDelta",
+        "F1",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +93,33 @@ class Chosen:
         return self.ranking + self.sets
 
 
-def choose(names: Sequence[str] | None = None, min_grade: int = 1) -> Chosen:
+def choose(
+    names: Sequence[str] | None = None,
+    min_grade: int = 1,
+    *,
+    order_only: bool = False,
+    design: str = "",
+    picks: bool = False,
+) -> Chosen:
     """Return the usual measures and those asked for besides.
 
     Args:
         names: further measures, in the grammar of `measure.registry`.
         min_grade: lowest grade that counts as relevant in the F1 of retained sets.
+        order_only: of the usual ones, leave out those that read scores as numbers.
+        design: its own measures join the usual ones (`OF_DESIGN`).
+        picks: so do those of a pick that is right or wrong (`OF_PICKS`).
 
     Raises:
         UsageError: a name is no measure; the known ones are listed.
     """
     if isinstance(names, str):
         raise UsageError(f"measures must be a list of names, got the string {names!r}")
-    wanted = (*USUAL, f"F1(rel={min_grade})", *(names or ()))
-    every = list(dict.fromkeys(parse(name) for name in wanted))
+    further = (*OF_DESIGN.get(design, ()), *(OF_PICKS if picks else ()), f"F1(rel={min_grade})")
+    usual = [parse(name) for name in (*USUAL, *further)]
+    if order_only:
+        usual = [one for one in usual if one.head not in BY_VALUE]
+    every = list(dict.fromkeys([*usual, *(parse(name) for name in names or ())]))
     stability = tuple(one for one in every if one.kind == "stability")
     decisions = tuple(one for one in every if one.kind == "decision")
     quality = [one for one in every if one.kind == "quality"]

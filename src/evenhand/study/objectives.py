@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evenhand.errors import UsageError
-from evenhand.measure.decision import kept
+from evenhand.measure.checks import choice
+from evenhand.measure.decision import retained_sets
 from evenhand.measure.order import kendall_distance
 from evenhand.measure.rows import ranks
 from evenhand.types import FloatArray, IntArray
@@ -42,7 +42,7 @@ class Reference:
 
 
 def _overlap(reference: Reference, scores: FloatArray) -> Value:
-    before, after = kept(np.stack([reference.scores, scores]), reference.threshold) > 0
+    before, after = retained_sets(np.stack([reference.scores, scores]), reference.threshold) > 0
     union = int((before | after).sum())
     value = 1 - int((before & after).sum()) / union if union else 0.0
     # How far scores are on the other side of the cut, or on their way there.
@@ -81,8 +81,7 @@ def require_objective(name: str) -> None:
     Raises:
         UsageError: the known ones are listed.
     """
-    if name not in OBJECTIVES:
-        raise UsageError(f"unknown objective {name!r}; known are {sorted(OBJECTIVES)}")
+    choice("objective", name, OBJECTIVES)
 
 
 def value_of(objective: str, reference: Reference, scores: FloatArray) -> Value:

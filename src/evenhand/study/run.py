@@ -19,6 +19,7 @@ from evenhand.study.analysis import MOVED
 from evenhand.study.ask import ask
 from evenhand.study.declared import check_declarations
 from evenhand.study.protocol import StudyDesign
+from evenhand.study.remedied import drawn_plan, remedy_facts
 from evenhand.study.reuse import needed, reused
 from evenhand.types import Plan, Scored, Scorer, Shown, Slate
 
@@ -50,7 +51,9 @@ def describe(scorer: Scorer) -> dict[str, Any]:
         value = getattr(scorer, name, getattr(getattr(scorer, "options", None), name, None))
         if value is not None:
             known[name] = value if isinstance(value, (bool, int, float)) else str(value)
-    return known
+    if getattr(scorer, "order_only", False):
+        known["order_only"] = True
+    return known | remedy_facts(scorer)
 
 
 def study_settings(
@@ -165,7 +168,7 @@ def run_study(
             progress(done, folder.n_slates)
         for index in pending:
             part = folder.part_slates(index)
-            plans = [design.draw(slate) for slate in part]
+            plans = [drawn_plan(scorer, design, slate) for slate in part]
             folder.write_part(index, score_part(scorer, part, plans, verify=index == 0))
             done += len(part)
             if progress is not None:

@@ -121,7 +121,7 @@ def search(scorer: Scorer, slate: Slate, shape: Layout, first: Scored, wanted: W
     watched = _watched(slate, first.scores, wanted.candidate)
     meter = Meter(scorer, slate, shape, first)
     allowed, exact = _allowance(n, meter.cost, wanted.budget)
-    if known.sum() < 2:
+    if known.sum() < 2 or not known[watched]:
         return _nothing(slate, meter, wanted)
     ties = tie_ranks(slate.id, slate.ids)[known]
     reference = Reference(first.scores[known], ties, wanted.threshold, int(known[:watched].sum()))
@@ -216,9 +216,4 @@ def _watched(slate: Slate, scores: FloatArray, candidate: str | None) -> int:
         return int(known[choices(scores[known][None], ties)[0]])
     if candidate not in slate.ids:
         raise UsageError(f"slate {slate.id!r} has no candidate {candidate!r}")
-    index = slate.ids.index(candidate)
-    if np.isnan(scores[index]):
-        raise UsageError(
-            f"slate {slate.id!r}: candidate {candidate!r} has no score in the canonical row"
-        )
-    return index
+    return slate.ids.index(candidate)

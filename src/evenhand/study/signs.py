@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from evenhand.measure.order import is_constant, tied_pairs
+from evenhand.measure.rows import defined_mean
 from evenhand.records import Recorded
 from evenhand.study.slotfit import SlotFit, ratio
 from evenhand.types import BoolArray, FloatArray, Presentation
@@ -71,11 +72,6 @@ class Signs:
     scores: int = 0
     tied: float = math.nan
     constant: float = math.nan
-
-
-def _nan_mean(values: Iterable[float]) -> float:
-    known = [value for value in values if not math.isnan(value)]
-    return float(np.mean(known)) if known else math.nan
 
 
 def _mean_change(row: FloatArray, base: FloatArray, among: BoolArray | None = None) -> float:
@@ -165,7 +161,7 @@ class SignTally:
         self.rows += len(found["all"])
         self.varied += bool(found["all"])
         for name, values in found.items():
-            self.changes[name].append(_nan_mean(values))
+            self.changes[name].append(defined_mean(values))
         self.changes["repeat"].append(_mean_change(matrix.repeat, base))
         others = matrix.scores[[r for r, k in enumerate(matrix.plan.kinds) if k != "repeat"]]
         for candidate in np.flatnonzero(np.abs(matrix.repeat - base) > 0):
@@ -197,8 +193,8 @@ class SignTally:
     @property
     def signs(self) -> Signs:
         """What was seen so far."""
-        spread = _nan_mean(self.spreads)
-        changes = {name: _in_spreads(_nan_mean(v), spread) for name, v in self.changes.items()}
+        spread = defined_mean(self.spreads)
+        changes = {name: _in_spreads(defined_mean(v), spread) for name, v in self.changes.items()}
         fit = self.fit
         return Signs(
             slates=self.varied,
@@ -210,15 +206,15 @@ class SignTally:
             by_slot=ratio(fit.within_by_slot, fit.within),
             slot_share=ratio(fit.moved_by_slot, fit.moved),
             first_share=ratio(fit.moved_by_first, fit.moved),
-            first_gain=_in_spreads(_nan_mean(fit.gains), spread),
+            first_gain=_in_spreads(defined_mean(fit.gains), spread),
             later_noise=_in_spreads(self.later.noise, spread),
             returned=ratio(*self.returned),
             echoed=ratio(*self.echoed),
-            ends=_nan_mean(map(float, self.ends)),
+            ends=defined_mean(map(float, self.ends)),
             uneven=_uneven(self.sums),
             levels=len(self.levels),
             scores=self.scores,
-            tied=_nan_mean(self.tied),
+            tied=defined_mean(self.tied),
             constant=ratio(self.constant, self.slates),
         )
 

@@ -12,6 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 from evenhand.decide.fitness import Fitness
+from evenhand.decide.preference import JudgeSummary, PairKind
 from evenhand.decide.reading import InputOrder
 from evenhand.errors import InputError
 from evenhand.records.files import write_whole
@@ -19,6 +20,7 @@ from evenhand.study.analysis import Analysis, Cost, Curve, Finding, ReaderAnalys
 from evenhand.types import Estimate, FloatArray
 
 NAME = "summary.json"
+_JUDGE = ("first_place", "accuracy", "accuracy_decided")
 _FITNESS = ("accuracy", "accuracy_bare", "f1", "f1_bare")
 
 
@@ -134,6 +136,24 @@ def _fit_back(record: Mapping[str, Any] | None) -> ThresholdFit | None:
     return None if record is None else ThresholdFit(**{**record, "folds": tuple(record["folds"])})
 
 
+def _judge(judge: JudgeSummary | None) -> dict[str, Any] | None:
+    if judge is None:
+        return None
+    shares = {kind: _number(share) for kind, share in judge.shares.items()}
+    values = {name: _number(getattr(judge, name)) for name in _JUDGE}
+    return {"shares": shares, **values, "slates": judge.slates, "gold": judge.gold}
+
+
+def _judge_back(record: Mapping[str, Any] | None) -> JudgeSummary | None:
+    if record is None:
+        return None
+    shares = {kind: _back(share) for kind, share in record["shares"].items()}
+    values = {name: _back(record[name]) for name in _JUDGE}
+    return JudgeSummary(
+        cast("dict[PairKind, float]", shares), **values, slates=record["slates"], gold=record["gold"]
+    )
+
+
 def analysis_to_dict(analysis: Analysis) -> dict[str, Any]:
     """Return an analysis as JSON values, the form that `analysis_from_dict` reads."""
     cost = analysis.cost
@@ -157,6 +177,7 @@ def analysis_to_dict(analysis: Analysis) -> dict[str, Any]:
         "per_slate": {name: _listed(values) for name, values in analysis.per_slate.items()},
         "slot_curve": _curve(analysis.slot_curve),
         "overlap_curve": _curve(analysis.overlap_curve),
+        "judge": _judge(analysis.judge),
         "reader": None if analysis.reader is None else reader_to_dict(analysis.reader),
     }
 
@@ -186,6 +207,7 @@ def analysis_from_dict(record: Mapping[str, Any]) -> Analysis:
             per_slate={name: _array(values) for name, values in record["per_slate"].items()},
             slot_curve=_curve_back(record["slot_curve"]),
             overlap_curve=_curve_back(record["overlap_curve"]),
+            judge=_judge_back(record.get("judge")),
             reader=None if record.get("reader") is None else reader_from_dict(record["reader"]),
         )
     except (KeyError, TypeError, AttributeError) as error:

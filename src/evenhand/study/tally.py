@@ -8,14 +8,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from evenhand.decide.preference import JudgeSummary, PairVerdict, summarise_judge
 from evenhand.decide.threshold import relevant
 from evenhand.measure.order import is_constant
 from evenhand.records import Recorded
 from evenhand.study.analysis import LOW_MASS, Cost, Curve
-from evenhand.types import BoolArray, FloatArray, Slate
+from evenhand.study.judges import pair_verdict
+from evenhand.types import BoolArray, FloatArray, ScoreMatrix, Slate
 
 # Graded collections are also judged with this grade as the lowest relevant one.
 HIGH = 2
+# Slates of responses hold 2 to 8; a question's passages are more.
+MOST_PICKS = 8
 _REASONS = 3
 
 _COUNTED = (
@@ -32,9 +36,12 @@ _COUNTED = (
     "rows",
     "scores",
     "failed_rows",
+    "remarked_rows",
+    "remarked_slates",
     "missing_scores",
     "truncated_candidates",
     "truncated_tokens",
+    "truncated_further",
     "escaped_places",
     "query_escaped",
     "low_label_mass",
@@ -65,25 +72,40 @@ def score_counts(record: Recorded) -> Counter[str]:
     """Return what the rows of one slate show: failures, missing scores, cut and escaped text.
 
     Cut tokens and escaped places are those of the canonical row, which is what
-    serving would show; scores, rows and label mass are counted over all rows.
+    serving would show; `truncated_further` is what the row that cuts most (of wider
+    windows, say) cuts beyond it. Scores, rows and label mass are counted over all rows.
     """
     plan = record.matrix.plan
     served = plan.rows("canonical")[:1]
     mass = record.label_mass
+    cut = record.truncated.sum(axis=1)
     read = [row for row, kind in enumerate(plan.kinds) if kind != "repeat"]
     return Counter(
         rows=len(plan),
         scores=int(plan.included().sum()),
         exhaustive_slates=int(plan.exhaustive and len(record.slate) > 1),
         degenerate_slates=int(is_constant(record.matrix.scores[read])),
-        failed_rows=sum(failure is not None for failure in record.failures),
+        failed_rows=len(_said(record, missing=True)),
+        remarked_rows=len(_said(record, missing=False)),
+        remarked_slates=int(bool(_said(record, missing=False))),
         missing_scores=int(record.missing.sum()),
         truncated_candidates=int((record.truncated[served] > 0).sum()),
-        truncated_tokens=int(record.truncated[served].sum()),
+        truncated_tokens=int(cut[served].sum()),
+        truncated_further=max(0, int(cut.max(initial=0) - cut[served].sum())),
         escaped_places=int(record.escaped[served].sum()),
         query_escaped=int(record.query_escaped[served].sum()),
         low_label_mass=0 if mass is None else int((mass < LOW_MASS).sum()),
     )
+
+
+def _said(record: Recorded, *, missing: bool) -> list[str]:
+    """Return what rows say went wrong: those that lack scores, or those that have them all."""
+    lacks = [bool(row.any()) for row in record.missing]
+    return [
+        failure
+        for failure, lack in zip(record.failures, lacks, strict=True)
+        if failure is not None and lack is missing
+    ]
 
 
 def _served_relevance(record: Recorded, min_grade: int) -> BoolArray | None:
@@ -115,9 +137,11 @@ class Tally:
         relevance: (n,) booleans of each slate, None without grades. high: the same
             for grade `HIGH` and above.
         counts: by name.
-        reasons: the first few distinct failures.
+        reasons: the first few distinct failures of rows that lack scores. remarks: what
+            rows that have all scores say was mended or dropped.
         repeat_difference: largest |canonical - repeat|; NaN when there is none.
-        random_difference: largest |canonical - random|.
+        random_difference: largest |canonical - random| over rows with the canonical surface.
+        judged: the verdict on each slate of two, and its better candidate.
     """
 
     min_grade: int = 1
@@ -127,8 +151,13 @@ class Tally:
     high: list[BoolArray | None] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(_COUNTED, 0)))
     reasons: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
     repeat_difference: float = math.nan
     random_difference: float = math.nan
+    judged: list[tuple[PairVerdict, int | None]] = field(default_factory=list)
+    _largest: int = 0
+    _levels: int = 0
+    _read: bool = False
     _mass: list[float] = field(default_factory=lambda: [0.0, 0.0])
     _cost: list[float] = field(default_factory=lambda: [0.0, 0.0])
     _slot_sums: FloatArray = field(default_factory=lambda: np.zeros((2, 0)))
@@ -144,18 +173,47 @@ class Tally:
         # `update` adds and keeps zeros, so that every name stays listed.
         self.counts.update(slate_counts(record.slate, self.min_grade))
         self.counts.update(score_counts(record))
-        for reason in record.failures:
-            if reason is not None and reason not in self.reasons and len(self.reasons) < _REASONS:
-                self.reasons.append(reason)
+        for known, missing in ((self.reasons, True), (self.remarks, False)):
+            for said in _said(record, missing=missing):
+                if said not in known and len(known) < _REASONS:
+                    known.append(said)
         self.repeat_difference = _larger(
             self.repeat_difference, largest_difference(matrix.repeat[None], matrix.canonical)
         )
         self.random_difference = _larger(
-            self.random_difference, largest_difference(matrix.random, matrix.canonical)
+            self.random_difference,
+            largest_difference(matrix.random[_same_surface(matrix)], matrix.canonical),
         )
+        self._add_gold(record.slate)
+        self._add_judge(record)
         self._add_mass(record)
         self._add_cost(record)
         self._add_slots(record)
+
+    def _add_gold(self, slate: Slate) -> None:
+        self._largest = max(self._largest, len(slate))
+        self._read |= bool(slate.answers) or slate.verdict is not None
+        if slate.grades is not None and len(slate):
+            self._levels = max(self._levels, len(np.unique(slate.gains())))
+
+    @property
+    def picks(self) -> bool:
+        """Whether the slates ask for the best of a few, and a pick is right or wrong.
+
+        No slate has more than `MOST_PICKS` candidates or gold for a reader, no slate's
+        grades take more than two values, and those of some slate take two.
+        """
+        return self._largest <= MOST_PICKS and not self._read and self._levels == 2
+
+    def _add_judge(self, record: Recorded) -> None:
+        found = pair_verdict(record)
+        if found is not None:
+            self.judged.append(found)
+
+    @property
+    def judge(self) -> JudgeSummary | None:
+        """What the scorer makes of slates of two in both orders; None without such slates."""
+        return summarise_judge(self.judged) if self.judged else None
 
     def _add_mass(self, record: Recorded) -> None:
         if record.label_mass is not None:
@@ -214,3 +272,11 @@ class Tally:
         if not known:
             return math.nan, math.nan
         return min(float(row.min()) for row in known), max(float(row.max()) for row in known)
+
+
+def _same_surface(matrix: ScoreMatrix) -> BoolArray:
+    """Return for each random row whether only its placement differs from the canonical row."""
+    surfaces = [one.surface for one in matrix.plan.presentations]
+    rows = matrix.plan.rows("canonical")
+    same = [bool(rows) and surfaces[row] == surfaces[rows[0]] for row in matrix.plan.rows("random")]
+    return np.array(same, dtype=np.bool_)

@@ -22,19 +22,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evenhand.errors import NothingMeasuredError
+from evenhand.errors import NothingMeasuredError, UsageError
+from evenhand.measure.checks import floats, integer, whole
 from evenhand.measure.order import kendall_distance
 from evenhand.measure.stats import estimate
 from evenhand.present.orders import canonical
+from evenhand.present.surface import texts_hash
 from evenhand.study.analysis import Cost
 from evenhand.study.ask import ask
 from evenhand.study.donors import FILLER, Donors, filled
+from evenhand.study.failures import Failures
+from evenhand.study.given import require_scorer, require_width, slates_of
 from evenhand.study.layout import Layout, layout
 from evenhand.study.plain import plain
 from evenhand.study.run import Progress, describe
 from evenhand.types import Estimate, FloatArray, Presentation, Scored, Scorer, Shown, Slate, Surface
 
-__all__ = ["CONDITIONS", "FILLER", "STEPS", "Width", "contrast", "width_effect"]
+__all__ = ["CONDITIONS", "FILLER", "STEPS", "Width", "contrast", "require_width_effect", "width_effect"]
 
 CONDITIONS = ("alone", "slot", "unrelated", "real")
 STEPS: Mapping[str, tuple[str, str]] = {
@@ -102,8 +106,15 @@ def contrast(a: ArrayLike, b: ArrayLike) -> tuple[float, float, float]:
         Difference: 0 upwards, in units of the score; NaN without candidates.
         Kendall distance: 0 to 1; NaN with fewer than 2. Correlation: -1 to 1; NaN
         with fewer than 2, or when either reading is constant.
+
+    Raises:
+        UsageError: they are no (n,) numbers of the same candidates.
     """
-    first, second = (np.asarray(each, dtype=np.float64) for each in (a, b))
+    first, second = floats("scores", a), floats("scores", b)
+    if first.ndim != 1 or first.shape != second.shape:
+        raise UsageError(
+            f"two readings of the same candidates are needed, got {first.shape} and {second.shape}"
+        )
     known = ~(np.isnan(first) | np.isnan(second))
     first, second = first[known], second[known]
     if not len(first):
@@ -114,6 +125,37 @@ def contrast(a: ArrayLike, b: ArrayLike) -> tuple[float, float, float]:
     still = np.ptp(first) == 0 or np.ptp(second) == 0
     correlation = float("nan") if still else float(np.corrcoef(first, second)[0, 1])
     return difference, kendall_distance(first, second), correlation
+
+
+def require_width_effect(
+    scorer: Scorer,
+    slates: Sequence[Slate],
+    *,
+    width: int | None = None,
+    rule: str = "contiguous",
+    seed: int = 0,
+    surface: Surface | None = None,
+) -> Layout:
+    """Return the layout of a `width_effect`, after checking all that could be wrong with it.
+
+    Args:
+        scorer, slates, width, rule, seed, surface: as in `width_effect`.
+
+    Raises:
+        UsageError: something is of the wrong kind, the scorer cannot show the windows, or
+            the other slates do not hold enough candidates to stand in.
+        InputError: two slates have one id.
+    """
+    require_scorer(scorer)
+    require_width(width)
+    found, seed = slates_of(slates), integer("seed", seed)
+    shape = layout(
+        scorer, found, width=width, rule=rule, surface=surface,
+        channels=frozenset({"companions", "window"}),
+    )  # fmt: skip
+    widths = [len(slate) if shape.width is None else min(shape.width, len(slate)) for slate in found]
+    Donors(found, seed).require_enough(found, widths)
+    return shape
 
 
 def width_effect(
@@ -142,31 +184,31 @@ def width_effect(
         progress: called with (slates done, slates in all).
 
     Raises:
-        UsageError: the scorer cannot show the windows, or the other slates do not
-            hold enough candidates to stand in.
+        UsageError: as `require_width_effect`; nothing has been scored then.
         NothingMeasuredError: no slate has a candidate scored both alone and in company.
-        ScorerError: the scorer failed or gave something that is no scores.
+        ScorerError: the scorer failed, gave something that is no scores, or no score at
+            all; its first failure is quoted.
     """
-    found = list(slates)
-    shape = layout(
-        scorer, found, width=width, rule=rule, surface=surface,
-        channels=frozenset({"companions", "window"}),
-    )  # fmt: skip
-    donors = Donors(found, seed)
+    found, part_size = slates_of(slates), whole("part_size", part_size)
+    shape = require_width_effect(scorer, found, width=width, rule=rule, seed=seed, surface=surface)
+    donors, failures = Donors(found, seed), Failures(scorer.name)
     scores: dict[str, list[FloatArray]] = {name: [] for name in CONDITIONS}
     prompts = tokens = 0
     for start in range(0, len(found), part_size):
         part = found[start : start + part_size]
-        for name, readings, cost in _read(scorer, part, shape, donors):
+        for name, readings, cost, reasons in _read(scorer, part, shape, donors):
             scores[name] += readings
+            failures.add(np.concatenate(readings), reasons)
             prompts, tokens = prompts + cost[0], tokens + cost[1]
         if progress is not None:
             progress(start + len(part), len(found))
+    failures.require_a_score()
     steps = {name: _contrast(scores[a], scores[b], seed) for name, (a, b) in STEPS.items()}
     if not steps["all"].difference.n:
         raise NothingMeasuredError("no candidate has a score both alone and with its companions")
     settings = {
-        "width": shape.width, "rule": rule, "seed": seed, "surface": shape.surface, "filler": FILLER
+        "width": shape.width, "rule": rule, "seed": seed, "surface": shape.surface,
+        "surface_texts": texts_hash(shape.surface), "filler": FILLER,
     }  # fmt: skip
     return Width(
         describe(scorer),
@@ -182,14 +224,14 @@ def width_effect(
 
 
 def _contrast(first: Sequence[FloatArray], second: Sequence[FloatArray], seed: int) -> Contrast:
-    values = np.array([contrast(a, b) for a, b in zip(first, second, strict=True)])
+    values = np.array([contrast(a, b) for a, b in zip(first, second, strict=True)]).reshape(-1, 3)
     return Contrast(*(estimate(column, seed=seed) for column in values.T))
 
 
 def _read(
     scorer: Scorer, slates: Sequence[Slate], shape: Layout, donors: Donors
-) -> list[tuple[str, list[FloatArray], tuple[int, int]]]:
-    """Return, by condition, the (n,) scores of each slate and the prompts and tokens spent."""
+) -> list[tuple[str, list[FloatArray], tuple[int, int], list[str | None]]]:
+    """Return, by condition, (n,) scores of each slate, prompts and tokens spent, and failures."""
     apart = Layout(1, "contiguous", shape.surface)
     whole = [
         ("alone", [Shown(one, apart.present(canonical(len(one)))) for one in slates]),
@@ -198,7 +240,7 @@ def _read(
     results = []
     for name, shown in whole:
         scored = ask(scorer, shown)
-        results.append((name, [one.scores for one in scored], _cost(scored)))
+        results.append((name, [one.scores for one in scored], _cost(scored), _reasons(scored)))
     others: list[tuple[str, Callable[..., Slate]]] = [("slot", filled), ("unrelated", donors.unrelated)]
     for name, companions in others:
         shown, places = [], []
@@ -211,13 +253,17 @@ def _read(
         read = [np.full(len(slate), np.nan) for slate in slates]
         for (number, candidate, slot), one in zip(places, scored, strict=True):
             read[number][candidate] = one.scores[slot]
-        results.append((name, read, _cost(scored)))
+        results.append((name, read, _cost(scored), _reasons(scored)))
     return results
 
 
 def _shown(slate: Slate, surface: Surface) -> Shown:
     order = canonical(len(slate))
     return Shown(slate, Presentation(order, (order,), surface))
+
+
+def _reasons(scored: Sequence[Scored]) -> list[str | None]:
+    return [one.failure for one in scored]
 
 
 def _cost(scored: Sequence[Scored]) -> tuple[int, int]:

@@ -16,9 +16,13 @@ from typing import Any
 
 from evenhand.decide.threshold import check_threshold, cross_fit, relevant
 from evenhand.errors import NothingMeasuredError, UsageError
+from evenhand.measure.checks import came, finite, integer, known_names, whole
 from evenhand.measure.stats import estimate
 from evenhand.present.orders import canonical
+from evenhand.present.surface import texts_hash
 from evenhand.study.ask import ask
+from evenhand.study.failures import Failures
+from evenhand.study.given import require_scorer, require_width, slates_of
 from evenhand.study.layout import layout
 from evenhand.study.objectives import require_objective
 from evenhand.study.plain import plain
@@ -85,22 +89,26 @@ def worst_order(
         rule: window rule. surface: None = the scorer's own. seed: of all draws.
 
     Returns:
-        The worst order found; values are NaN with fewer than 2 scored candidates.
+        The worst order found; values are NaN with fewer than 2 scored candidates, and
+        where the one that is watched has no score in the canonical row.
 
     Raises:
         UsageError: unknown objective or candidate, no threshold where one is
-            needed, or a budget under four presentations.
-        ScorerError: the scorer failed or gave something that is no scores.
+            needed, something of the wrong kind, or a budget under four presentations.
+        ScorerError: the scorer failed, gave something that is no scores, or no score
+            for the canonical row; its failure is quoted.
     """
-    require_objective(objective)
+    _check(scorer, objective, threshold, budget, width, seed)
+    slates_of([slate])
+    if candidate is not None:
+        known_names("candidate", [candidate], slate.ids, f"candidate of slate {slate.id!r}")
     if objective == "overlap" and threshold is None:
         raise UsageError('objective "overlap" needs a threshold; worst_orders fits one over slates')
     shape = layout(
         scorer, [slate], width=width, rule=rule, surface=surface, channels=frozenset({"order"})
     )
     (first,) = ask(scorer, [Shown(slate, shape.present(canonical(len(slate))))])
-    if threshold is not None and not math.isfinite(threshold):
-        raise UsageError(f"threshold must be a finite number, got {threshold!r}")
+    _require_a_score(scorer, [first])
     cut = math.nan if threshold is None else threshold
     return search(scorer, slate, shape, first, Wanted(objective, cut, candidate, budget, seed))
 
@@ -131,12 +139,15 @@ def worst_orders(
         progress: called with (slates done, slates in all).
 
     Raises:
-        UsageError: as `worst_order`.
+        UsageError: as `worst_order`; `candidates` names a slate or a candidate that is
+            not there.
         NothingMeasuredError: no slate has two candidates with scores.
-        ScorerError: the scorer failed or gave something that is no scores.
+        ScorerError: the scorer failed, gave something that is no scores, or no score at
+            all; its first failure is quoted.
     """
-    require_objective(objective)
-    found = list(slates)
+    _check(scorer, objective, threshold, budget, width, seed)
+    found = slates_of(slates)
+    watch = _watched(candidates, found)
     shape = layout(
         scorer, found, width=width, rule=rule, surface=surface, channels=frozenset({"order"})
     )
@@ -144,19 +155,56 @@ def worst_orders(
     for start in range(0, len(found), _CHUNK):
         part = found[start : start + _CHUNK]
         firsts += ask(scorer, [Shown(one, shape.present(canonical(len(one)))) for one in part])
+    _require_a_score(scorer, firsts)
     cuts = _thresholds(objective, threshold, found, firsts)
     worst = []
     for done, (slate, first, cut) in enumerate(zip(found, firsts, cuts, strict=True), 1):
-        watched = (candidates or {}).get(slate.id)
-        wanted = Wanted(objective, cut, watched, budget, seed)
+        wanted = Wanted(objective, cut, watch.get(slate.id), budget, seed)
         worst.append(search(scorer, slate, shape, first, wanted))
         if progress is not None:
             progress(done, len(found))
     settings = {
         "objective": objective, "budget": budget, "width": shape.width, "rule": rule,
-        "seed": seed, "surface": shape.surface,
+        "seed": seed, "surface": shape.surface, "surface_texts": texts_hash(shape.surface),
     }  # fmt: skip
     return _gathered(describe(scorer), settings, worst, seed)
+
+
+def _check(
+    scorer: Scorer,
+    objective: str,
+    threshold: float | None,
+    budget: int | None,
+    width: int | None,
+    seed: int,
+) -> None:
+    require_scorer(scorer)
+    require_objective(objective)
+    if threshold is not None:
+        finite("threshold", threshold)
+    if budget is not None:
+        whole("budget", budget)
+    require_width(width)
+    integer("seed", seed)
+
+
+def _watched(candidates: Mapping[str, str] | None, slates: Sequence[Slate]) -> Mapping[str, str]:
+    """Return the watched candidate by slate id, all of them known."""
+    if candidates is None:
+        return {}
+    if not isinstance(candidates, Mapping):
+        raise UsageError(f"candidates maps slate ids to candidate ids, got {came(candidates)}")
+    known = {slate.id: slate.ids for slate in slates}
+    known_names("candidates", candidates, known, "slate")
+    for slate_id, candidate in candidates.items():
+        known_names("candidates", [candidate], known[slate_id], f"candidate of slate {slate_id!r}")
+    return candidates
+
+
+def _require_a_score(scorer: Scorer, scored: Sequence[Scored]) -> None:
+    failures = Failures(scorer.name)
+    failures.add_all(scored)
+    failures.require_a_score()
 
 
 def _gathered(

@@ -28,7 +28,8 @@ class Surface:
         query: where the query stands relative to the candidates.
         skeleton: wording of the answer lines.
         dummy: grade that stands in every answer line.
-        visibility: what may see what: "sequential", "parallel" (answer lines blind to each other).
+        visibility: what may see what: "sequential", "parallel" (answer lines blind to each
+            other), "isolated" (candidates blind to each other, what they share before them).
     """
 
     rubric: str = "relevance"

@@ -25,7 +25,8 @@ class Scored:
         prompts: prompts this cost. tokens: tokens read, all prompts together.
         truncated: (n,) tokens cut from each candidate, or None when not known.
         escaped: (n,) places escaped in each candidate's text, or None.
-        failure: why scores are missing, or None.
+        failure: why scores are missing, or what was dropped or mended to have them all;
+            None when nothing is to be said.
         query_escaped: places escaped in the query.
 
     Raises:

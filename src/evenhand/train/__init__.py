@@ -1,0 +1,1 @@
+"""Training the dependence away: silver labels, views, objectives, one loop, selection."""

@@ -1,0 +1,154 @@
+"""Steps: which groups are trained on together, and how they reach the model.
+
+A step holds groups until their first views make up a fixed number of windows, at
+any number of devices. Inside a step, whole groups are put into micro-batches under
+a token budget, which moves memory and speed but not the loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from evenhand.errors import UsageError
+from evenhand.score.base import PromptBuilder, WindowPrompt
+from evenhand.seeds import generator
+from evenhand.train.labels import Labelled
+from evenhand.train.views import Group, Views, draw
+from evenhand.types import FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Micro:
+    """Groups that are read together.
+
+    Attributes:
+        prompts: all windows of all views. view, column: (S,) of each readout, in the
+            order of the prompts' readouts: which view it is of, and which candidate.
+        labels: (C,). groups: (C,) from 0. slots: (C,) first-stage index of each candidate.
+        doubt: (C,), 0 where the labels came without.
+        count: N. channels: what views 2.. vary.
+    """
+
+    prompts: tuple[WindowPrompt, ...]
+    view: IntArray
+    column: IntArray
+    labels: FloatArray
+    groups: IntArray
+    slots: IntArray
+    doubt: FloatArray
+    count: int
+    channels: tuple[str, ...] = ()
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of all prompts."""
+        return sum(len(prompt.ids) for prompt in self.prompts)
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A group with its prompts, window after window, view after view."""
+
+    group: Group
+    labelled: Labelled
+    prompts: tuple[tuple[WindowPrompt, ...], ...]
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of all prompts."""
+        return sum(len(prompt.ids) for view in self.prompts for prompt in view)
+
+
+def sequence(
+    labelled: Mapping[str, Labelled], views: Callable[[float], Views], *,
+    windows: int, seed: int, epochs: int, steps: int | None = None,
+) -> Iterator[list[Group]]:  # fmt: skip
+    """Yield the groups of each step.
+
+    Slates come in an order drawn anew each epoch. A group that would exceed the
+    number of windows opens the next step; a group wider than that is a step alone.
+    What is left at the end of the last epoch is a short step.
+
+    Args:
+        labelled: slates by id. views: what to draw at a given share of the training.
+        windows: of the first views, per step. epochs, steps: whichever ends first.
+    """
+    if windows < 1:
+        raise UsageError(f"a step needs at least 1 window, got {windows}")
+    ids = sorted(labelled)
+    step: list[Group] = []
+    filled = done = 0
+    total = epochs * len(ids)
+    for epoch in range(epochs):
+        for seen, place in enumerate(generator(seed, "", "epoch", epoch).permutation(len(ids))):
+            # Whichever ends first decides how far the training is.
+            share = max((epoch * len(ids) + seen) / total, done / steps if steps else 0.0)
+            slate = labelled[ids[int(place)]].slate
+            for group in draw(slate, views(share), seed=seed, epoch=epoch):
+                if step and filled + group.windows > windows:
+                    yield step
+                    done += 1
+                    if steps is not None and done >= steps:
+                        return
+                    step, filled = [], 0
+                step.append(group)
+                filled += group.windows
+    if step:
+        yield step
+
+
+def build(group: Group, labelled: Labelled, builder: PromptBuilder) -> Built:
+    """Return a group with the prompts of all its views."""
+    prompts = tuple(
+        tuple(builder.build(group.slate, window, view.surface) for window in view.windows)
+        for view in group.views
+    )
+    return Built(group, labelled, prompts)
+
+
+def micro_batches(built: Sequence[Built], budget: int) -> list[Micro]:
+    """Put whole groups together, in order, while their tokens stay within a budget.
+
+    A group longer than the budget stands alone.
+    """
+    parts: list[list[Built]] = []
+    room = 0
+    for one in built:
+        if not parts or one.tokens > room:
+            parts.append([])
+            room = budget
+        parts[-1].append(one)
+        room -= one.tokens
+    return [_micro(part) for part in parts]
+
+
+def _micro(part: Sequence[Built]) -> Micro:
+    prompts: list[WindowPrompt] = []
+    view: list[int] = []
+    column: list[int] = []
+    start = 0
+    for one in part:
+        place = {member: start + i for i, member in enumerate(one.group.members)}
+        for index, (shown, own) in enumerate(zip(one.group.views, one.prompts, strict=True)):
+            prompts += own
+            view += [index] * len(place)
+            column += [place[i] for i in shown.order]
+        start += len(place)
+    members = [list(one.group.members) for one in part]
+    counts = {len(one.group.views) for one in part}
+    if len(counts) != 1:
+        raise UsageError(f"groups of {sorted(counts)} views in one step; every group needs as many")
+    doubt = [one.labelled.known_doubt() for one in part]
+    return Micro(
+        tuple(prompts),
+        np.array(view, dtype=np.int64),
+        np.array(column, dtype=np.int64),
+        np.concatenate([one.labelled.labels[m] for one, m in zip(part, members, strict=True)]),
+        np.concatenate([np.full(len(m), i, dtype=np.int64) for i, m in enumerate(members)]),
+        np.concatenate([np.array(m, dtype=np.int64) for m in members]),
+        np.concatenate([d[m] for d, m in zip(doubt, members, strict=True)]),
+        counts.pop(),
+    )

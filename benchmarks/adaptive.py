@@ -7,7 +7,7 @@ whether an independent run of the same procedure, and one more single order, dec
 otherwise. Both are observed, not modelled: by other rows of adaptive and of the bare
 scorer.
 
-    python benchmarks/adaptive.py [--slates 120] [--runs 3] [--only NAME ...]
+    python benchmarks/adaptive.py [--slates 120] [--runs 3] [--seed 1] [--only NAME ...]
 """
 
 import argparse
@@ -72,9 +72,11 @@ SETTINGS = (
 )  # fmt: skip
 
 
-def slates_of(setting, count):
+def slates_of(setting, count, seed):
+    """Other slates for every seed from 1."""
     slates = []
-    for i in range(count):
+    first = (seed - 1) * 1_000_000
+    for i in range(first, first + count):
         rng = generator(0, f"s{i}", "benchmark grades")
         grades = None
         if setting.grades is not None:
@@ -85,9 +87,9 @@ def slates_of(setting, count):
     return slates
 
 
-def rows_of(setting, slates, rows):
+def rows_of(setting, slates, rows, seed):
     """The random rows of the slates, slate by slate."""
-    drawn = design(rows=rows, width=setting.width, seed=1)
+    drawn = design(rows=rows, width=setting.width, seed=seed)
     return [[one for one in drawn.draw(slate).shown(slate) if one.kind == "random"] for slate in slates]
 
 
@@ -167,8 +169,8 @@ def calibration(stated, own, others):
     }
 
 
-def measure(setting, slates, runs):
-    shown = rows_of(setting, slates_of(setting, slates), runs)
+def measure(setting, slates, runs, seed):
+    shown = rows_of(setting, slates_of(setting, slates, seed), runs, seed)
     remedy = parse(setting.remedy)
     bare = run(setting.toy, remedy.rule, shown)
     mean = run(parse("average:10")(setting.toy), remedy.rule, shown)
@@ -215,6 +217,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--slates", type=int, default=120)
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "adaptive.json")
     given = parser.parse_args()
@@ -222,11 +225,11 @@ def main():
     for setting in SETTINGS:
         if given.only and setting.name not in given.only:
             continue
-        results.append(measure(setting, given.slates * setting.times, given.runs))
+        results.append(measure(setting, given.slates * setting.times, given.runs, given.seed))
         print(line(results[-1]), flush=True)
     if not given.only:
         given.out.parent.mkdir(exist_ok=True)
-        report = {"slates": given.slates, "runs": given.runs, "results": results}
+        report = {"slates": given.slates, "runs": given.runs, "seed": given.seed, "results": results}
         given.out.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
 
 

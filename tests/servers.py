@@ -72,7 +72,7 @@ class Service:
                 outer._handle(self)
 
         self._http = _Server(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.05,), daemon=True)
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
         self._thread.start()
 
     @property

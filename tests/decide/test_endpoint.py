@@ -32,7 +32,7 @@ class Server:
 
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.http.daemon_threads = True
-        self.thread = threading.Thread(target=self.http.serve_forever, daemon=True)
+        self.thread = threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True)
         self.thread.start()
 
     def handle(self, request):
@@ -167,7 +167,8 @@ def test_a_refusal_stops_everything(serve, status):
     server = serve(lambda user, tries: (status, {}, b"no"))
     with pytest.raises(ScorerError, match=f"answered {status}"):
         a_reader(server, concurrency=1).read(ASKED)
-    assert len(server.bodies) == 1
+    # One more may be on its way before the refusal is seen; the other ten are not sent.
+    assert len(server.bodies) <= 2
 
 
 def test_verdicts_name_one_label(serve):
@@ -264,3 +265,9 @@ def test_opened_by_name(serve, monkeypatch):
         EndpointOptions(timeout=0)
     with pytest.raises(UsageError, match="concurrency"):
         EndpointOptions(concurrency=0)
+
+
+@pytest.mark.parametrize("wrong", [{"base_url": 3}, {"key_variable": 3}])
+def test_settings_of_another_kind_are_refused(wrong):
+    with pytest.raises(UsageError, match="got 3"):
+        EndpointReader("m", "answer", EndpointOptions(**{"base_url": "http://127.0.0.1:9", **wrong}))

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from evenhand.errors import ScorerError, UsageError
 from evenhand.models.attention import _seam_attention, layout, pad, use_seam
-from evenhand.models.forward import Forward, batches
+from evenhand.models.forward import Forward
 
 
 def visible(branches, positions, length, sliding=None, side="right"):
@@ -60,15 +60,6 @@ def test_pad():
     assert pad([[1, 2], [3]], 3, 9, side="left").tolist() == [[9, 1, 2], [9, 9, 3]]
     with pytest.raises(UsageError, match="'right' or 'left', got 'top'"):
         pad([[1]], 1, 0, side="top")
-
-
-def test_batches_keep_to_the_budget_longest_first():
-    # budget 100: 60 alone (1 x 60), then 40 and 30 share 2 x 40, then 20 and 10
-    assert batches([10, 60, 40, 30, 20], 100) == [[1], [2, 3], [4, 0]]
-    assert batches([5, 5, 5], 1) == [[0], [1], [2]]
-    assert batches([], 10) == []
-    with pytest.raises(UsageError, match="at least 1, got 0"):
-        batches([1], 0)
 
 
 def test_architecture_that_drops_the_layout_is_refused():

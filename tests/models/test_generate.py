@@ -51,3 +51,34 @@ def test_settings_that_sample_do_not_apply(tiny_model, tiny_tokenizer):
 
 def test_none(tiny_model, tiny_tokenizer):
     assert greedy(tiny_model("llama"), tiny_tokenizer, [], 6) == []
+
+
+def test_one_line_is_the_beginning_of_the_whole_answer(tiny_model, tiny_tokenizer):
+    model = tiny_model("llama", seed=3)
+    prompts = [tiny_tokenizer.encode(text) for text in PROMPTS]
+    whole = greedy(model, tiny_tokenizer, prompts, 24)
+    # Whatever the model writes, a text that it does write ends the line here.
+    ends = {row: tiny_tokenizer.decode(row[2]) for row in whole if len(row) > 3}
+    assert ends
+    for row, text in ends.items():
+        if not text.strip():
+            continue
+        spoken = _Spoken(tiny_tokenizer, text)
+        at = whole.index(row)
+        [cut] = greedy(model, spoken, [prompts[at]], 24, one_line=True)
+        together = greedy(model, spoken, prompts, 24, one_line=True)
+        assert cut == together[at] == row[: row.index(row[2]) + 1]
+
+
+class _Spoken:
+    """A tokenizer in which one text is the end of a line."""
+
+    def __init__(self, tokenizer, text):
+        self._tokenizer, self._text = tokenizer, text
+
+    def __getattr__(self, name):
+        return getattr(self._tokenizer, name)
+
+    def decode(self, ids, **options):
+        pieces = [self._tokenizer.decode([i], **options) for i in ids]
+        return "".join("x\n" if piece == self._text else piece for piece in pieces)

@@ -126,3 +126,16 @@ def test_isolated_is_refused_where_a_scorer_cannot():
         isolated()(Half(slot_bias=0.3))
     # Already order-free: left as it is.
     assert isolated()(Toy()).order_free
+
+
+def test_a_query_after_blind_candidates_is_refused_before_scoring(grader, show):
+    inner = grader()
+    inner.surface = Surface(query="after")
+    with pytest.raises(UsageError, match="query 'after' does not go with visibility 'isolated'"):
+        isolated()(inner)
+    inner.surface = Surface()
+    one = show(row=1, kind="random")
+    after = Shown(one.slate, one.presentation.with_surface(Surface(query="after")), 1, "random")
+    with pytest.raises(UsageError, match="query 'after' does not go with"):
+        isolated()(inner).score([show(), after])
+    assert inner.asked == []

@@ -13,6 +13,7 @@ from evenhand.remedy.base import (
     merged,
     represented,
     require_movable,
+    require_seed,
     reshown,
     stream,
 )
@@ -169,3 +170,10 @@ def test_orders_are_refused_where_they_are_undone():
     with pytest.raises(UsageError, match="shows the same order whatever it is handed"):
         require_movable(Fixed(Toy(slot_bias=0.1), "fixed", {}), "average:4")
     require_movable(Toy(slot_bias=0.1), "average:4")
+
+
+@pytest.mark.parametrize("seed", [True, 1.0, "x", None])
+def test_a_seed_is_a_whole_number(seed):
+    with pytest.raises(UsageError, match="mine: seed must be a whole number, got"):
+        require_seed("mine", seed)
+    require_seed("mine", -3)

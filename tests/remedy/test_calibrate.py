@@ -177,3 +177,14 @@ def test_an_empty_slate_is_no_error(grader, show, make_slate):
     (found,) = calibrate()(grader()).score([show(slate=make_slate(0))])
     assert found.scores.shape == (0,)
     assert found.failure is None
+
+
+def test_a_memory_that_another_thread_reads_is_not_changed(grader, show, make_slate, monkeypatch):
+    monkeypatch.setattr("evenhand.remedy.calibrate.MOST_PROBES", 2)
+    made = calibrate()(grader())
+    made.score([show(slate=make_slate(query=query)) for query in ("a", "b")])
+    held = made._known
+    queries = [probe[0] for probe in held]
+    made.score([show(slate=make_slate(query=query)) for query in ("c", "d")])
+    assert [probe[0] for probe in held] == queries == ["a", "b"]
+    assert [probe[0] for probe in made._known] == ["c", "d"]

@@ -29,7 +29,16 @@ def test_names_are_read(text, name):
     assert parse(text).name == name
 
 
-@pytest.mark.parametrize("text", ["average:4,latin=true,fuse=rrf", "calibrate:text=none", "sorted"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "average:4,latin=true,fuse=rrf",
+        "calibrate:text=none",
+        "sorted",
+        "adaptive:threshold=0.1234567891",
+        "adaptive:threshold=-1e-09,alpha=0.012345678",
+    ],
+)
 def test_a_name_is_read_back_as_the_same_remedy(text):
     assert parse(parse(text).name) == parse(text)
 
@@ -47,8 +56,9 @@ def test_a_name_is_read_back_as_the_same_remedy(text):
         ("average:4,5", "'5' is not option=value"),
         ("average:k=", "'k=' is not option=value"),
         ("average:", "'' is not option=value"),
-        ("interleave:3", r"'3' is not option=value; options are \[\]"),
+        ("interleave:3", r"'3' is not option=value; options are none"),
         ("average:0", "average: k must be at least 1"),
+        ("average:1001", "k must be at most 1000, got 1001"),
         ("average:2.5", "average: k must be at least 1, a whole number, got 2.5"),
         ("average:4,fuse=mode", r"unknown fuse 'mode'; known are \['borda', 'mean', 'rrf'\]"),
         ("average:4,latin=maybe", "latin must be true or false, got 'maybe'"),
@@ -121,6 +131,8 @@ def test_all_names_are_read_before_any_is_applied():
         (["sorted", "average:4"], "shows the same order whatever it is handed"),
         (["average:4", "sorted"], "draws orders of its own, which sorted cannot undo"),
         (["interleave", "calibrate"], "Name calibrate first"),
+        (["interleave", "interleave"], "'interleave' is named 2 times; name it once"),
+        (["average:2", "interleave", "average:3"], "'average' is named 2 times; name it once"),
     ],
 )
 def test_what_does_not_compose_is_refused(names, said, grader):

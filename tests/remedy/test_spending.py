@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from evenhand.errors import UsageError
-from evenhand.remedy.spending import looks, spending
+from evenhand.remedy.spending import LEAST_ALPHA, looks, spending
 
 
 def test_spending_by_hand():
@@ -67,6 +67,18 @@ def test_one_look_is_a_plain_mean():
     # Four shows, no further: P(mean of four below) = Phi(-sqrt(4) * .5) = Phi(-1) = .158655.
     assert looks(4, 4, 0.1).below(np.array(0.5)) == pytest.approx(0.158655, abs=1e-6)
     np.testing.assert_allclose(looks(4, 4, 0.1).levels, [0.1])
+
+
+@pytest.mark.parametrize(
+    ("first", "most", "alpha"), [(1, 3, LEAST_ALPHA), (2, 20, LEAST_ALPHA), (2, 50, 1e-5)]
+)
+def test_the_chance_of_an_outcome_is_one_at_all_ends(first, most, alpha):
+    # Wide limits bend fast between nodes: with too few of them the chance would pass 1.
+    found = looks(first, most, alpha)
+    assert found.curve[0] == pytest.approx(1, abs=1e-9)
+    assert found.curve[-1] == pytest.approx(0, abs=1e-9)
+    assert found.below(np.array(0.0)) == pytest.approx(0.5, abs=1e-9)
+    assert np.diff(found.curve).max() < 1e-9
 
 
 @pytest.mark.parametrize(

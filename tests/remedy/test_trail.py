@@ -6,6 +6,7 @@ from evenhand.remedy.spending import looks
 from evenhand.remedy.trail import Trail
 from evenhand.types import Candidate, Presentation, Scored, Shown, Slate
 
+NAN = float("nan")
 ORDERS = (Presentation((0, 1, 2, 3), ((0, 1), (2, 3))), Presentation((2, 0, 1, 3), ((2, 0), (1, 3))))
 
 
@@ -70,3 +71,15 @@ def test_doubt_of_a_top():
     # Candidates 0 and 1 stand at the boundary, further apart than 2 from it and than 3.
     assert min(doubt.flip_again[:2]) > max(doubt.flip_again[2:])
     assert min(doubt.flip_single[:2]) > min(doubt.flip_again[:2])
+
+
+def test_what_is_said_of_whole_answers_stands():
+    # A ranking that was repaired has all scores, and a remark; a companion's failure is no one's.
+    made = trail([0.4, 0.6, 0.1, 0.9], [0.6, 0.8, 0.3, 0.9])
+    window = Presentation((0, 3), ((3, 0),), omitted=(1, 2))
+    lost = Scored(np.array([0.8, NAN, NAN, NAN]), prompts=1, failure="a companion broke")
+    made.add(window, lost, np.array([0]))
+    assert made.scored().failure is None
+    whole = Scored(np.array([0.8, NAN, NAN, 0.9]), prompts=1, failure="repaired: 1")
+    made.add(window, whole, np.array([0]))
+    assert made.scored().failure == "repaired: 1"

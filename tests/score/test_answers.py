@@ -6,6 +6,7 @@ import pytest
 from evenhand.score.answers import (
     Label,
     Likely,
+    chat_text,
     first_choice,
     grade_probabilities,
     label_logprobs,
@@ -121,6 +122,10 @@ def test_prompt_token_of_a_place():
         [None, 7],
         [None, {"3": 1}],
         [None, {}],
+        [None, {"3": {"logprob": 10**400}}],
+        [None, {"3": {"logprob": 2.5}}],
+        [None, {"3": {"logprob": float("nan")}}],
+        [None, {"3": {"logprob": -1, "decoded_token": 5}}],
     ],
 )
 def test_prompt_token_of_what_is_none(places):
@@ -154,3 +159,30 @@ def test_usage():
     for body in (None, [], {}, {"usage": None}, {"usage": {}}, {"usage": {"prompt_tokens": -1}}):
         assert usage_of(body) is None
     assert usage_of({"usage": {"prompt_tokens": True, "completion_tokens": 2}}) is None
+
+
+def test_log_probabilities_that_are_none():
+    def told(value):
+        return next_token({"choices": [{"logprobs": {"top_logprobs": [{"0": value}]}}]})
+
+    for wrong in (10**400, 0.5, float("nan"), float("inf"), "-1", True, None):
+        assert told(wrong) is None
+    # Rounding, and a probability of 0, are none of the server's faults.
+    assert told(1e-6) == [Likely(1e-6, "0")]
+    assert told(float("-inf")) == told(-(10**400)) == [Likely(-math.inf, "0")]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({"choices": [{"message": {"content": "x"}}]}, ("x", None)),
+        ({"choices": [{"message": {"content": None}}]}, (None, None)),
+        ({"choices": [{"message": {"content": ["x"]}}]}, (None, "the answer holds no text")),
+        ({"choices": [{"message": {}}]}, (None, "the answer is no chat completion")),
+        ({"choices": [{"text": "x"}]}, (None, "the answer is no chat completion")),
+        ({"choices": {}}, (None, "the answer is no chat completion")),
+        ([], (None, "the answer is no chat completion")),
+    ],
+)
+def test_the_text_of_chat_or_why_there_is_none(body, expected):
+    assert chat_text(body) == expected

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import astuple
+
 import numpy as np
 import pytest
 
-from evenhand.errors import InputError
-from evenhand.present.surface import plain_chat
+from evenhand.errors import InputError, ScorerError
+from evenhand.present.surface import one_line, plain_chat, render
+from evenhand.score import base
 from evenhand.score.base import PromptBuilder, Reading, gather
+from evenhand.seeds import content_hash
 from evenhand.types import Candidate, Presentation, Shown, Slate, Surface
 
 
@@ -30,6 +35,9 @@ class Words:
 
     def text(self, text):
         return self.literal(text), 0
+
+
+GOLDEN = "19b2617aea16bc965bc34404ce17d0ae4d40829813076119120c93411a24d8ad"
 
 
 def builder(context, limit=None):
@@ -97,3 +105,95 @@ def test_forged_markers_in_the_query_are_counted_once():
     readings = [Reading(np.ones((1, 4)) / 4, np.array([0.5]), None)] * 2
     # Two windows show the same query.
     assert gather(shown, prompts, readings).query_escaped == 2
+
+
+class Letters:
+    """A toy tokenizer: the id of a character is its code point."""
+
+    name = "letters"
+
+    def literal(self, text):
+        return tuple(map(ord, text))
+
+    def text(self, text):
+        return self.literal(text), 0
+
+
+ODD = ("plain", "", "see [2] Grade: 3", "x" * 40, "two\nlines \x00", "plain")
+SURFACES = [
+    Surface(visibility=visibility, markers=markers, enclose=enclose, query=query, skeleton=skeleton)
+    for visibility, markers, enclose, query, skeleton in itertools.product(
+        ("sequential", "parallel", "isolated"), ("numeric", "letters", "random", "single"),
+        (False, True), ("before", "after", "around"), ("grade", "bare"),
+    )
+    if (visibility, query) != ("isolated", "after")
+]  # fmt: skip
+WINDOWS = ((0, 1, 2, 3, 4, 5), (5, 2), (3,), (1, 0, 4))
+
+
+def odd_slate():
+    return Slate("s", "a [1] query", tuple(Candidate(f"c{i}", text) for i, text in enumerate(ODD)))
+
+
+def letters():
+    return PromptBuilder(Letters(), plain_chat, 100_000, 30, ("P", "Q", "R", "S", "T", "U"))
+
+
+def test_a_prompt_is_its_segments_in_ids():
+    """Segment by segment of what is rendered for the window, and nothing remembered."""
+    slate, made = odd_slate(), letters()
+    for surface, window in itertools.product(SURFACES, WINDOWS):
+        texts = [one_line(slate.candidates[i].full_text)[0] for i in window]
+        query = one_line(slate.query)[0]
+        segments = render(query, texts, surface, plain_chat, alphabet=made.alphabet)
+        last = len(window) - 1
+        wanted = ""
+        for segment in segments:
+            text = segment.text[:30] if segment.kind == "candidate" else segment.text
+            if segment.kind == "slot":
+                head, tail = text.split("{grade}")
+                text = f"{head}0{tail}"
+                if surface.visibility != "sequential" or segment.index == last:
+                    text = head
+            wanted += text
+        assert "".join(map(chr, made.build(slate, window, surface).ids)) == wanted
+
+
+def test_golden_prompts():
+    """Ids, branches, positions, readouts and counts, as before forms were remembered."""
+    slate, made = odd_slate(), letters()
+    prompts = [astuple(made.build(slate, w, s)) for s, w in itertools.product(SURFACES, WINDOWS)]
+    assert content_hash([[list(map(list, one[:-1])), one[-1]] for one in prompts]) == GOLDEN
+
+
+def test_forms_are_remembered_by_surface_and_width_and_forgotten(monkeypatch):
+    monkeypatch.setattr(base, "REMEMBERED_FORMS", 3)
+    rendered = []
+    plain = base.form
+    monkeypatch.setattr(base, "form", lambda *a, **k: rendered.append(a[:2]) or plain(*a, **k))
+    slate, made = odd_slate(), letters()
+    wide, narrow = (0, 1, 2), (4, 5)
+    one, other = SURFACES[0], SURFACES[-1]
+    for surface, window in ((one, wide), (one, narrow), (one, (5, 3, 1)), (other, wide), (one, narrow)):
+        assert made.build(slate, window, surface) == letters().build(slate, window, surface)
+    monkeypatch.setattr(base, "form", lambda *a, **k: rendered.append("again") or plain(*a, **k))
+    made.build(slate, wide, one)
+    assert "again" not in rendered
+    made.build(slate, (0,), one)  # a fourth: that of longest ago goes
+    assert len(made._forms) == 3
+    assert (other, 3) not in made._forms
+    assert made.build(slate, wide, other) == letters().build(slate, wide, other)
+
+
+def test_a_template_that_fails_is_asked_again():
+    answers = iter(["", "", "|{}|"])
+
+    def chat(messages):
+        content = " ".join(message["content"] for message in messages)
+        return next(answers).format(content)
+
+    made = PromptBuilder(Letters(), chat, 10_000)
+    slate = odd_slate()
+    with pytest.raises(ScorerError, match="does not show every text"):
+        made.build(slate, (0, 1), Surface())
+    assert "|" in "".join(map(chr, made.build(slate, (0, 1), Surface()).ids))

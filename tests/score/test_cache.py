@@ -203,3 +203,30 @@ def test_no_rows_ask_nothing():
 def test_a_cache_of_nothing_is_refused():
     with pytest.raises(UsageError, match="at least 1, got 0"):
         Cached(Toy(), max_slates=0)
+
+
+def test_what_records_and_remedies_read_is_the_scorers():
+    inner = Counting()
+    with pytest.raises(AttributeError, match="no attribute 'colour'"):
+        Cached(inner).colour  # noqa: B018
+    assert not hasattr(Cached(inner), "visibilities")
+    inner.visibilities, inner.facts, inner.dtype = frozenset({"isolated"}), {"draws": True}, "float32"
+    cached = Cached(inner)
+    assert (cached.visibilities, cached.facts, cached.dtype) == (
+        {"isolated"},
+        {"draws": True},
+        "float32",
+    )
+
+
+def test_a_scorer_that_draws_is_asked_in_every_row():
+    """What two rows draw must not be shared between them, be their presentations the same."""
+    slate = slate_of("a", "b", "c")
+    same = [shown(slate, (0, 1, 2), row) for row in (1, 2, 3)]
+    for draws, asked in ((False, [1]), (True, [1, 2, 3])):
+        inner = Counting(slot_bias=0.2)
+        inner.draws = draws
+        cached = Cached(inner)
+        cached.score(same)
+        cached.score(same)
+        assert inner.asked == asked

@@ -124,9 +124,9 @@ def test_lists_arrays_and_tensors_are_scores(answer):
         ([None, 1.0], "NoneType None as the score of text 0"),
         ([1.0, 2j], "complex 2j as the score of text 1"),
         (np.array([[1.0], [2.0]]), r"list \[1.0\] as the score of text 0"),
-        ([1.0, float("inf")], "infinite score inf for text 1"),
-        ([-np.inf, 1.0], "infinite score -inf for text 0"),
-        ([1.0, 10**400], "infinite score"),
+        ([1.0, float("inf")], "infinite inf as the score of text 1"),
+        ([-np.inf, 1.0], "infinite -inf as the score of text 0"),
+        ([1.0, 10**400], "infinite 1000"),
     ],
 )
 def test_an_answer_that_is_no_scores_is_an_error_that_names_the_slate(answer, what):

@@ -133,6 +133,26 @@ def test_results_that_lack_or_name_no_text_are_failures_that_say_so():
         as_function(Nameless())("q", ["a"])
 
 
+@pytest.mark.parametrize("place", [0.9, True, "a", -1, "1.0", [0]])
+def test_a_text_is_never_named_by_rounding(place):
+    class Odd:
+        def rank(self, query, docs, doc_ids=None):
+            return [{"doc_id": place, "score": 1.0}, {"doc_id": 1, "score": 2.0}]
+
+    with pytest.raises(ScorerError, match="is no whole number from 0"):
+        as_function(Odd())("q", ["x", "y"])
+
+
+@pytest.mark.parametrize("rank", [0, 3])
+def test_ranks_outside_the_list_are_refused(rank):
+    class Odd:
+        def rank(self, query, docs, doc_ids=None):
+            return [{"doc_id": 0, "rank": rank}, {"doc_id": 1, "rank": 1}]
+
+    with pytest.raises(ScorerError, match=f"rank {rank} is none of 1 to 2"):
+        as_function(Odd())("q", ["x", "y"])
+
+
 def test_what_is_a_function_stays_one():
     def rank(query, texts):
         return [0.0 for _ in texts]

@@ -1,3 +1,5 @@
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -120,3 +122,9 @@ def test_any_text_gives_slots_that_exist(answer, n):
 def test_refused(answer, markers, said):
     with pytest.raises(UsageError, match=said):
         parse_ranking(answer, markers)
+
+
+def test_a_long_answer_of_nothing_is_read_at_once():
+    started = time.monotonic()
+    assert parse_ranking("[" + " " * 200_000 + "2]" + "[" * 50_000, 3).order == (1,)
+    assert time.monotonic() - started < 2

@@ -315,6 +315,7 @@ def test_the_truncation_switch(serve, dialect, field):
         ({"max_documents": True}, "max_documents"),
         ({"width": 9, "max_documents": 5}, "width 9 is over max_documents, 5"),
         ({"truncate": "yes"}, "truncate"),
+        ({"dialect": "tei", "truncate": 1}, "truncate"),
         ({"truncate": True}, "no truncate switch; tei, voyage, pinecone have one"),
         ({"order_free": "yes"}, "order_free"),
         ({"scale": "percent"}, "scale 'percent' is unknown"),
@@ -410,7 +411,8 @@ def test_a_budget_stops_a_run_that_goes_on_with_a_higher_one(serve, tmp_path):
         np.testing.assert_array_equal(one.matrix.scores, other.matrix.scores)
 
 
-def test_fifty_concurrent_audits_give_the_scores_of_serial_ones(serve):
+@pytest.mark.parametrize("audits", [6, pytest.param(50, marks=pytest.mark.slow)])
+def test_concurrent_audits_give_the_scores_of_serial_ones(serve, audits):
     service = serve(rerank("cohere", pause=0.001))
     slates = many_slates(1)
 
@@ -418,16 +420,16 @@ def test_fifty_concurrent_audits_give_the_scores_of_serial_ones(serve):
         return scores_of(audit(made, slates, rows=2, width=3, seed=seed))
 
     one_by_one = opened(service, "cohere", concurrency=1)
-    serial = [run(seed, one_by_one) for seed in range(50)]
+    serial = [run(seed, one_by_one) for seed in range(audits)]
     service.most = 0
-    with ThreadPoolExecutor(50) as pool:
-        own = [opened(service, "cohere", concurrency=2) for _ in range(50)]
-        found = list(pool.map(run, range(50), own))
+    with ThreadPoolExecutor(audits) as pool:
+        own = [opened(service, "cohere", concurrency=2) for _ in range(audits)]
+        found = list(pool.map(run, range(audits), own))
     assert service.most > 1
     for together, alone in zip(found, serial, strict=True):
         np.testing.assert_allclose(together, alone, rtol=0, atol=1e-5)
     # Other seeds show other orders, so that a mix-up would be seen.
-    assert len({tuple(scores) for scores in serial}) > 10
+    assert len({tuple(scores) for scores in serial}) > audits / 5
 
 
 def test_fifty_threads_may_share_one_scorer(serve):

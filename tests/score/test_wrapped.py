@@ -84,7 +84,9 @@ def test_what_a_judge_may_say(answer, expected):
     np.testing.assert_array_equal(scored.scores, [expected, 1 - expected])
 
 
-@pytest.mark.parametrize("answer", ["c", "", 1.5, -0.1, [1], object()])
+@pytest.mark.parametrize(
+    "answer", ["c", "", 1.5, -0.1, [1], object(), 10**400, 1j, np.array([0.1, 0.9])]
+)
 def test_no_preference_at_all_is_an_error(answer):
     with pytest.raises(ScorerError, match="a judge returns the probability"):
         scores(lambda query, a, b: answer, shown(["x", "y"]))

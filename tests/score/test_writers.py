@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from evenhand.errors import UsageError
+from evenhand.score import open_scorer
 from evenhand.score.listwise import ListwiseScorer
 from evenhand.score.rankprompt import rank_prompt
 from evenhand.score.writers import ChatWriter, FunctionWriter, LocalWriter
@@ -93,3 +94,18 @@ def test_a_key_stands_nowhere(monkeypatch):
     monkeypatch.setenv("MY_KEY", "another")
     assert ChatWriter("m", base_url="http://host/v1", key_variable="MY_KEY").revision == writer.revision
     assert ChatWriter("n", base_url="http://host/v1").revision != writer.revision
+
+
+def test_a_name_for_the_weights_behind_an_endpoint():
+    bare = ChatWriter("m", base_url="http://host/v1")
+    named = ChatWriter("m", base_url="http://host/v1", revision="v7")
+    assert named.revision == f"v7 {bare.revision}"
+    assert (bare.unseen, named.unseen) == (("the weights behind the service",), ())
+    scorers = [
+        open_scorer("listwise:openai:m", base_url="http://host/v1", revision=revision)
+        for revision in ("v7", "v8")
+    ]
+    assert scorers[0].revision != scorers[1].revision
+    for wrong in ("", 7):
+        with pytest.raises(UsageError, match="revision must be a name"):
+            ChatWriter("m", base_url="http://host/v1", revision=wrong)

@@ -4,9 +4,12 @@ import math
 from types import SimpleNamespace
 
 import pytest
+import typer
 
+from evenhand.cli.channels import _leave
 from evenhand.errors import NothingMeasuredError, ResumeError, ScorerError, UsageError
 from evenhand.records import RunFolder, read_asked
+from evenhand.report.channels import ChannelResult, to_dict, to_text
 from evenhand.score.function import scorer
 from evenhand.score.toy import Toy
 from evenhand.study.channels import CHANNELS, parse_channels, require_honoured, study_channels
@@ -177,3 +180,31 @@ def test_a_threshold_outside_the_scores_is_not_kept(tmp_path):
     with pytest.raises(UsageError, match="outside the observed scores"):
         study_channels(Toy(), slates(), ["order"], tmp_path, rows=2, threshold=99.0)
     assert read_asked(tmp_path / "order").threshold == 0.5
+
+
+def test_a_channel_that_failed_throughout_is_told_beside_the_others(tmp_path):
+    done = 0
+
+    def f(query, texts):
+        if done >= 4:
+            raise TimeoutError("no answer")
+        return list(map(len, texts))
+
+    def progress(slates_done, _):
+        nonlocal done
+        done = slates_done
+
+    study = study_channels(
+        scorer(f, revision="1"), slates(), ("order", "window"), tmp_path, rows=2, progress=progress
+    )
+    order, window = study.rows
+    assert (order.analysis is None, order.failure) == (False, "")
+    assert window.analysis is None
+    assert "the first failure: " in window.failure
+    assert "no answer" in window.failure
+    assert (study.findings[0].code, study.findings[0].severity) == ("channel_failed", "error")
+    assert "Nothing is known of window" in to_text(study)
+    assert to_dict(study)["channels"]["window"]["failure"] == window.failure
+    with pytest.raises(typer.Exit) as ended:
+        _leave(ChannelResult(study))
+    assert ended.value.exit_code == 7

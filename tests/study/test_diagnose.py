@@ -3,7 +3,8 @@ import math
 import pytest
 
 from evenhand.study.analysis import ThresholdFit
-from evenhand.study.diagnose import Facts, diagnose
+from evenhand.study.diagnose import diagnose
+from evenhand.study.facts import Facts
 from evenhand.types import Estimate
 
 

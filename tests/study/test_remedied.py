@@ -6,7 +6,14 @@ from evenhand.remedy import apply
 from evenhand.score.toy import Toy
 from evenhand.study.analyse import analyse
 from evenhand.study.compare import compare
-from evenhand.study.remedied import by_construction, drawn_plan, remedy_facts, too_few_ensembles
+from evenhand.study.remedied import (
+    by_construction,
+    drawn_plan,
+    probes_shared,
+    remedy_facts,
+    settled_elsewhere,
+    too_few_ensembles,
+)
 from evenhand.study.run import describe, run_study
 from evenhand.types import Candidate, Slate
 
@@ -97,3 +104,26 @@ def test_averages_are_compared_over_four_ensembles_at_least(tmp_path):
     assert too_few_ensembles({"scorer": {"draws": True, "name": "x"}, "rows": 4}) is None
     assert too_few_ensembles({"scorer": {"draws": False}, "rows": 2}) is None
     assert too_few_ensembles({"rows": 2}) is None
+
+
+def test_sets_cut_elsewhere_than_adaptive_settles_are_told(tmp_path):
+    folder = run(tmp_path / "a", ["adaptive:threshold=0.3", "interleave"])
+    fitted, given = analyse(folder), analyse(folder, threshold=0.3)
+    (found,) = [one for one in fitted.findings if one.code == "settled_elsewhere"]
+    assert found.message.startswith(
+        "adaptive spends its orders on the decision at 0.3, and retained sets"
+    )
+    assert "settled_elsewhere" not in {one.code for one in given.findings}
+    assert remedy_facts(apply(Toy(), ["adaptive:threshold=0.3"])).get("settles_at") is None
+    assert remedy_facts(apply(BIASED, ["adaptive:best"])).get("settles_at") is None
+    assert settled_elsewhere({"settles_at": 0.3}, None) is None
+
+
+def test_probes_that_rows_share_are_told():
+    found = probes_shared({"remedies": ["calibrate:text=none", "average:2"], "order_free": False})
+    assert found is not None
+    assert "one prompt for each width" in found.message
+    # Alone, or blind: each slate is asked once and pays for all it needs.
+    assert probes_shared({"remedies": ["calibrate", "isolated"], "order_free": True}) is None
+    assert probes_shared({"remedies": ["average:2"], "order_free": False}) is None
+    assert probes_shared({}) is None

@@ -11,7 +11,9 @@ import pytest
 
 from evenhand.types import Candidate, Slate
 
-WORDS = "egg water seven minute boil salt pan heat shell yolk river stone paper glass wood metal".split()
+WORDS = (
+    "egg water seven minute boil salt pan heat shell yolk river stone paper glass wood metal".split()
+)
 
 
 def make_slate(name="s1", n=7, query="how long does an egg boil", grades=None, seed=0):
@@ -31,7 +33,9 @@ def build_word_tokenizer(chat_template):
     from evenhand.present.texts import RUBRICS, SKELETONS
     from evenhand.types import Surface
 
-    surfaces = [Surface(rubric=name) for name in RUBRICS] + [Surface(skeleton=name) for name in SKELETONS]
+    surfaces = [Surface(rubric=name) for name in RUBRICS] + [
+        Surface(skeleton=name) for name in SKELETONS
+    ]
     texts = [segment.text for one in surfaces for segment in render("q", ["c"], one)]
     letters = [chr(code) for base in "aA" for code in range(ord(base), ord(base) + 26)]
     found = re.findall(r"\d|[^\W\d]+|[^\w\s]+", " ".join([*texts, *WORDS, "[ ] system user assistant"]))

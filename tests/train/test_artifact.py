@@ -66,7 +66,9 @@ def trained(base, out, method):
     outcome = train(loaded, slates, settings, out)
     scorer = LocalScorer(loaded, LocalOptions(max_candidate_tokens=7), SURFACE)
     wanted = scorer.score(shown(SURFACE))[0].scores
-    provenance = Provenance(outcome.steps, {"teacher": {"name": "t"}}, {"psi": 0.1, "served": float("nan")})
+    provenance = Provenance(
+        outcome.steps, {"teacher": {"name": "t"}}, {"psi": 0.1, "served": float("nan")}
+    )
     return write_artifact(out, outcome.model, loaded, settings, provenance), wanted
 
 
@@ -117,7 +119,9 @@ def test_what_the_record_holds(base, tiny_loaded):
     settings = settings_of(base)
     loaded = tiny_loaded()
     looked = {"slates": 3, "rows": 5}
-    found = scorer_record(loaded, settings, Provenance(9, {"orders": [1]}, {"psi": float("nan")}, looked))
+    found = scorer_record(
+        loaded, settings, Provenance(9, {"orders": [1]}, {"psi": float("nan")}, looked)
+    )
     assert found == json.loads(json.dumps(found))
     assert found["rubric"]["levels"] == list(RUBRICS["answer_support"].levels)
     assert found["texts_hash"] == texts_hash(SURFACE)
@@ -166,13 +170,17 @@ def changed(folder, **values):
 def test_other_grade_tokens_are_refused(base, tmp_path):
     folder, _ = trained(base, tmp_path / "out", "full")
     changed(folder, grades={"strings": ["0", "1", "2", "3"], "ids": [9, 10, 11, 12]})
-    with pytest.raises(ScorerError, match=r"tokens \[9, 10, 11, 12\] in training and are \[3, 4, 5, 6\]"):
+    with pytest.raises(
+        ScorerError, match=r"tokens \[9, 10, 11, 12\] in training and are \[3, 4, 5, 6\]"
+    ):
         open_scorer(f"hf:{folder}", device="cpu")
 
 
 def test_other_words_are_refused_unless_they_are_asked_for(base, tmp_path):
     folder, _ = trained(base, tmp_path / "out", "full")
     changed(folder, texts_hash="0" * 64)
-    with pytest.raises(InputError, match=r"scorer\.json: was trained on other words of rubric 'answer_sup"):
+    with pytest.raises(
+        InputError, match=r"scorer\.json: was trained on other words of rubric 'answer_sup"
+    ):
         open_scorer(f"hf:{folder}", device="cpu")
     assert open_scorer(f"hf:{folder}", device="cpu", rubric="answer_support").surface == SURFACE

@@ -21,7 +21,9 @@ ACROSS = Views(widths=(3,))
 
 def labelled(sizes, prefix="s"):
     return {
-        f"{prefix}{i}": Labelled(make_slate(f"{prefix}{i}", n=n), np.linspace(0, 1, n), np.arange(n) / 10)
+        f"{prefix}{i}": Labelled(
+            make_slate(f"{prefix}{i}", n=n), np.linspace(0, 1, n), np.arange(n) / 10
+        )
         for i, n in enumerate(sizes)
     }
 
@@ -84,7 +86,9 @@ def test_dropping_a_slate_changes_no_view_of_the_others():
 
 def test_the_order_slates_are_given_in_does_not_matter():
     slates = labelled([7, 5, 9, 4])
-    assert steps_of(dict(reversed(slates.items())), ACROSS, windows=3) == steps_of(slates, ACROSS, windows=3)
+    assert steps_of(dict(reversed(slates.items())), ACROSS, windows=3) == steps_of(
+        slates, ACROSS, windows=3
+    )
 
 
 def test_views_are_asked_for_by_the_share_of_the_training():

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import pytest
-
 from train_help import make_slate
 
 from evenhand.measure.decision import overlap
@@ -87,7 +86,9 @@ def test_slates_without_grades_have_no_quality():
 
 def test_means_leave_undefined_slates_out():
     # A slate of one candidate has no tau-PSI.
-    found = hold_out(scorer(by_place), [*held(), make_slate("one", n=1, grades=GRADES)], rows=3, width=4)
+    found = hold_out(
+        scorer(by_place), [*held(), make_slate("one", n=1, grades=GRADES)], rows=3, width=4
+    )
     assert np.isnan(found.psi).tolist() == [False, False, False, True]
     assert found.means()["psi"] == pytest.approx(found.psi[:3].mean())
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from train_help import make_slate
 
 from evenhand.errors import InputError

@@ -45,7 +45,9 @@ def test_lambda_rises_over_500_steps_on_passages_and_over_a_share_elsewhere():
 
 
 def test_a_section_is_merged_name_by_name():
-    merged = with_preset({"preset": "paper-qa", "objective": {"consistency": 0}, "widths": [[0.5, [2]]]})
+    merged = with_preset(
+        {"preset": "paper-qa", "objective": {"consistency": 0}, "widths": [[0.5, [2]]]}
+    )
     assert merged["objective"] == {"anchor": "first", "consistency": 0}
     assert merged["weights"] == PRESETS["paper-qa"]["weights"]
     assert merged["widths"] == [[0.5, [2]]]

@@ -142,12 +142,16 @@ def test_channels_are_those_that_views_vary():
 @pytest.mark.parametrize("weights", [Weights(dropout=0.0), Weights(method="full")])
 def test_dropout_views_need_dropout(weights):
     views = Views(varies=("dropout",))
-    with pytest.raises(UsageError, match="vary dropout need weights.method 'lora' with weights.dropout"):
+    with pytest.raises(
+        UsageError, match="vary dropout need weights.method 'lora' with weights.dropout"
+    ):
         Training(views=views, weights=weights)
     Training(views=views, weights=Weights(dropout=0.1))
 
 
-@pytest.mark.parametrize("widths", [((0.5, (4,)), (0.5, (5,))), ((0.5, (4,)), (0.2, (5,))), ((1.5, (4,)),)])
+@pytest.mark.parametrize(
+    "widths", [((0.5, (4,)), (0.5, (5,))), ((0.5, (4,)), (0.2, (5,))), ((1.5, (4,)),)]
+)
 def test_widths_hold_until_rising_shares(widths):
     with pytest.raises(UsageError, match="rising shares of the training"):
         Training(widths=widths)

@@ -88,7 +88,9 @@ def test_anchor_on_all_views_is_the_mean_of_their_errors():
     # View 2: (.19^2 + .22^2 + .176667^2 + .156667^2 + .033333^2 + .07^2) / 6
     # = (.0361 + .0484 + .0312111 + .0245444 + .0011111 + .0049) / 6 = .0243778.
     step = Step(two_grades([FIRST, SECOND]), LABELS, torch.zeros(6, dtype=torch.int64))
-    assert loss_of(Objective(anchor="all"), step) == pytest.approx((0.0222556 + 0.0243778) / 2, abs=1e-7)
+    assert loss_of(Objective(anchor="all"), step) == pytest.approx(
+        (0.0222556 + 0.0243778) / 2, abs=1e-7
+    )
 
 
 def test_ramp_holds_back_everything_but_the_anchor():
@@ -143,7 +145,9 @@ def test_gradients_are_those_of_finite_differences(name):
 def test_equal_views_have_no_penalty(name):
     step = random_step()
     same = step.probabilities[:1].expand(3, -1, -1)
-    step = replace(step, probabilities=same, base=same, teacher=replace(step, probabilities=same).scores[0])
+    step = replace(
+        step, probabilities=same, base=same, teacher=replace(step, probabilities=same).scores[0]
+    )
     found = terms(OBJECTIVES[name], step)
     for term in found.keys() - {"anchor", "loss"}:
         assert float(found[term]) == pytest.approx(0, abs=1e-12), term

@@ -34,8 +34,8 @@ ALL = {
     "across canonical": Views(widths=(3,), first="canonical"),
     "alone": Views(widths=(1,), count=2),
     "varied": Views(
-        widths=(3, 4), count=7, varies=("order", "companions", "marker", "skeleton", "width", "dropout"),
-        markers=("letters", "random"), skeletons=("score",),
+        widths=(3, 4), count=7, markers=("letters", "random"), skeletons=("score",),
+        varies=("order", "companions", "marker", "skeleton", "width", "dropout"),
     ),
     "varied within": Views(
         mix="within", widths=(3,), count=4, varies=("order", "marker", "dropout"), markers=("letters",)
@@ -131,7 +131,8 @@ def test_order_varies_slots_and_keeps_companions():
 def test_companions_vary_and_slots_stay():
     first, second = varied("companions")
     places = [
-        {i: slot for window in view.windows for slot, i in enumerate(window)} for view in (first, second)
+        {i: slot for window in view.windows for slot, i in enumerate(window)}
+        for view in (first, second)
     ]
     assert places[0] == places[1]
     assert {frozenset(w) for w in first.windows} != {frozenset(w) for w in second.windows}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from evenhand.cli.common import progress, put, put_json, resumable, tell
+from evenhand.cli.common import PARTLY, progress, put, put_json, resumable, tell
 from evenhand.errors import UsageError
 
 if TYPE_CHECKING:
@@ -90,6 +90,9 @@ def _leave(done: ChannelResult) -> None:
 
     code = 0
     for row in done.study.rows:
+        if row.failure:
+            tell(f"evenhand: {row.channel}: failed throughout (exit {PARTLY})")
+            code = max(code, PARTLY)
         end = None if row.analysis is None else verdict(row.analysis)
         if end is not None and end.exit_code:
             tell(f"evenhand: {row.channel}: {end.word} (exit {end.exit_code})")

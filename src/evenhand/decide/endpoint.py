@@ -13,7 +13,6 @@ for them, the label that the answer's text names.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -24,8 +23,9 @@ from evenhand.decide.reading import Evidence, Reading
 from evenhand.decide.verdicts import LABELS, as_label, find_label, likeliest_label
 from evenhand.errors import UsageError, require_count
 from evenhand.measure.checks import choice
-from evenhand.score.answers import next_token
-from evenhand.score.http import Answer, Caller, HttpOptions, checked_address, key_headers
+from evenhand.score.address import KEY_VARIABLE, endpoint_address, key_headers
+from evenhand.score.answers import chat_text, next_token
+from evenhand.score.http import Answer, Caller, HttpOptions
 from evenhand.seeds import content_hash
 
 MAX_TOKENS = 64
@@ -52,7 +52,7 @@ class EndpointOptions:
     """
 
     base_url: str | None = None
-    key_variable: str = "OPENAI_API_KEY"
+    key_variable: str = KEY_VARIABLE
     concurrency: int = 8
     retries: int = 4
     pause: float = 1.0
@@ -63,6 +63,10 @@ class EndpointOptions:
     def __post_init__(self) -> None:
         choice("verdict", self.verdict, ("likelihood", "text"))
         require_count("max_candidate_words", self.max_candidate_words)
+        if not isinstance(self.key_variable, str):
+            raise UsageError(
+                f"key_variable is the name of an environment variable, got {self.key_variable!r}"
+            )
         _ = self.http
 
     @property
@@ -88,14 +92,8 @@ class EndpointReader:
         if not model:
             raise UsageError("an endpoint reader needs a model: openai:MODEL")
         self.options = options or EndpointOptions()
-        base = self.options.base_url or os.environ.get("OPENAI_BASE_URL", "")
-        if not base.startswith(("http://", "https://")):
-            raise UsageError(
-                f"an endpoint reader needs an address, got {base!r}; give base_url=http://host:port/v1 "
-                "or set OPENAI_BASE_URL"
-            )
         self.model, self.task = model, task
-        self._base = checked_address(base)
+        self._base = endpoint_address(self.options.base_url)
         self.name = f"openai:{model}"
 
     @property
@@ -159,7 +157,11 @@ class EndpointReader:
     def _reading(self, answered: Answer, cut: int) -> Reading:
         answer, failure = None, answered.failure
         if failure is None:
-            answer, failure = _content(answered.body)
+            answer, failure = chat_text(answered.body)
+            if answer is None:
+                failure = failure or "the answer holds no text"
+            else:
+                answer = first_line(answer)
         if answer is not None and self.task == "verdict":
             likely = _likeliest(answered.body) if self.options.verdict == "likelihood" else None
             label = likely or as_label(answer) or find_label(answer)
@@ -173,13 +175,3 @@ class EndpointReader:
 def _likeliest(body: Any) -> str | None:
     likely = next_token(body) or []
     return likeliest_label((one.text or "", math.exp(one.logprob)) for one in likely)
-
-
-def _content(body: Any) -> tuple[str | None, str | None]:
-    try:
-        content = body["choices"][0]["message"]["content"]
-    except (LookupError, TypeError):
-        return None, "the answer is no chat completion"
-    if not isinstance(content, str):
-        return None, "the answer holds no text"
-    return first_line(content), None

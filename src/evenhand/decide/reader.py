@@ -14,12 +14,11 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import torch
-import transformers
 
 from evenhand.decide.answers import first_line
 from evenhand.decide.prompts import PROMPTS, Part, Task, check_task, render
@@ -28,14 +27,12 @@ from evenhand.decide.verdicts import LABELS
 from evenhand.errors import UsageError
 from evenhand.measure.checks import choice, whole
 from evenhand.models.attention import pad
-from evenhand.models.quiet import quiet
+from evenhand.models.batching import batches
+from evenhand.models.generate import greedy, stop_ids
 from evenhand.score.base import common_cap
 from evenhand.score.local import context_of
 from evenhand.score.tokens import TokenizerTokens, chat_of
 from evenhand.seeds import content_hash
-
-# Tokens that end a turn in the templates in use; those a model knows stop it.
-END_OF_TURN = ("<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<turn|>", "<|end_of_text|>", "<|end|>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +94,8 @@ class LocalReader:
         self._chat = chat_of(loaded.tokenizer, self.options.chat_template)
         self._context = self.options.context or context_of(loaded.model)
         self._cache = _cache_name(loaded.model)
-        self._stops = _stops(loaded.model, loaded.tokenizer)
-        self._pad = next((i for i in (loaded.tokenizer.pad_token_id, *self._stops) if i is not None), 0)
+        stops = sorted(stop_ids(loaded.model, loaded.tokenizer))
+        self._pad = next((i for i in (loaded.tokenizer.pad_token_id, *stops) if i is not None), 0)
         # Labels continue the prefilled line, so a space comes first.
         self._labels = {label: self._tokens.literal(f" {words}") for label, words in LABELS.items()}
         self.revision = self._identity(str(loaded.revision))
@@ -121,11 +118,10 @@ class LocalReader:
                 results[place] = Reading(None, 0, built)
             else:
                 prompts[place] = built
-        for batch in self._batches(prompts):
-            rows = [prompts[place].ids for place in batch]
-            outputs = self._answers(rows) if self.task == "answer" else self._verdicts(rows)
-            for place, output in zip(batch, outputs, strict=True):
-                results[place] = Reading(output, prompts[place].cut)
+        rows = [one.ids for one in prompts.values()]
+        outputs = self._answers(rows) if self.task == "answer" else self._verdicts(rows)
+        for (place, prompt), output in zip(prompts.items(), outputs, strict=True):
+            results[place] = Reading(output, prompt.cut)
         return [one for one in results if one is not None]
 
     def label_scores(self, evidence: Evidence) -> dict[str, float]:
@@ -178,17 +174,6 @@ class LocalReader:
             else self._tokens.text(part.text)[0]
         )
 
-    def _batches(self, prompts: dict[int, _Prompt]) -> Iterator[list[int]]:
-        batch: list[int] = []
-        for place in sorted(prompts, key=lambda one: (-len(prompts[one].ids), one)):
-            longest = len(prompts[(batch or [place])[0]].ids) + self.options.max_tokens
-            if batch and longest * (len(batch) + 1) > self.options.token_budget:
-                yield batch
-                batch = []
-            batch.append(place)
-        if batch:
-            yield batch
-
     def _padded(self, rows: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         length = max(map(len, rows))
         ids = pad(rows, length, self._pad, side="left")
@@ -196,33 +181,18 @@ class LocalReader:
         return ids.to(self._model.device), mask.to(self._model.device)
 
     def _answers(self, rows: Sequence[Sequence[int]]) -> list[str]:
-        ids, mask = self._padded(rows)
-        start = ids.shape[1]
-        # Nothing of the model's own generation settings (sampling, penalties) applies.
-        greedy = transformers.GenerationConfig(
-            do_sample=False,
-            max_new_tokens=self.options.max_tokens,
-            eos_token_id=sorted(self._stops) or None,
-            pad_token_id=self._pad,
-        )
-        line = _LineEnd(self._tokenizer, start)
-        self._model.generation_config = greedy
-        with torch.inference_mode(), quiet():
-            out = self._model.generate(
-                input_ids=ids,
-                attention_mask=mask,
-                generation_config=greedy,
-                stopping_criteria=transformers.StoppingCriteriaList([line]),
-            )
-        return [first_line(self._decode(row)) for row in out[:, start:].tolist()]
-
-    def _decode(self, ids: list[int]) -> str:
-        ended = next((place for place, token in enumerate(ids) if token in self._stops), len(ids))
-        return str(self._tokenizer.decode(ids[:ended], skip_special_tokens=True))
+        most, budget = self.options.max_tokens, self.options.token_budget
+        found = greedy(self._model, self._tokenizer, rows, most, token_budget=budget, one_line=True)
+        return [first_line(str(self._tokenizer.decode(ids, skip_special_tokens=True))) for ids in found]
 
     def _verdicts(self, rows: Sequence[Sequence[int]]) -> list[str]:
-        labels = list(self._labels)
-        return [labels[int(best)] for best in self._likelihoods(rows).argmax(dim=1)]
+        labels, found = list(self._labels), [""] * len(rows)
+        lengths = [len(row) + self._longest_label for row in rows]
+        for batch in batches(lengths, self.options.token_budget):
+            best = self._likelihoods([rows[place] for place in batch]).argmax(dim=1)
+            for place, label in zip(batch, best.tolist(), strict=True):
+                found[place] = labels[label]
+        return found
 
     def _likelihoods(self, rows: Sequence[Sequence[int]]) -> torch.Tensor:
         """Return (rows, labels) float32; the prompt is read once, each label after it."""
@@ -261,30 +231,7 @@ class LocalReader:
         return found
 
 
-class _LineEnd(transformers.StoppingCriteria):  # type: ignore[misc]
-    """Stops a row once a line that is not empty has ended."""
-
-    def __init__(self, tokenizer: Any, start: int) -> None:
-        self._tokenizer, self._start = tokenizer, start
-
-    def __call__(self, input_ids: torch.Tensor, scores: Any, **_: Any) -> torch.Tensor:
-        said = [self._tokenizer.decode(row) for row in input_ids[:, self._start :].tolist()]
-        ended = ["\n" in text.lstrip() for text in said]
-        return torch.tensor(ended, dtype=torch.bool, device=input_ids.device)
-
-
 def _cache_name(model: Any) -> str:
     """Return what this transformers calls what a model remembers of a prompt."""
     known = inspect.signature(type(model).forward).parameters
     return "cache" if "cache" in known else "past_key_values"
-
-
-def _stops(model: Any, tokenizer: Any) -> frozenset[int]:
-    """Return the ids that end an answer: what model and tokenizer say, and known ends of turn."""
-    found: set[int] = set()
-    own = getattr(model.generation_config, "eos_token_id", None)
-    for given in (own, model.config.get_text_config().eos_token_id, tokenizer.eos_token_id):
-        found.update([given] if isinstance(given, int) else given or [])
-    known = tokenizer.get_vocab()
-    found.update(known[token] for token in END_OF_TURN if token in known)
-    return frozenset(found)

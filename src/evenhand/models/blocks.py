@@ -5,6 +5,10 @@ Here the shared part of each prompt is attended to on its own, and its branches 
 packed into blocks about as long as the shared part: a block's queries meet the
 keys of the shared part and of the block. The cost grows with the number of
 branches, not with its square, and what a token sees is what the mask says.
+
+The stream of `packing` says the same without padding, but its kernel runs on CUDA in
+half precision alone and knows no branches out of order; this runs everywhere and can
+be trained through.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import ScorerError, UsageError
-from evenhand.models.load import DTYPES, Loaded, _commit, _device, _refused
+from evenhand.models.load import DTYPES, Loaded, commit_of, refused, usable_device
 from evenhand.models.quiet import quiet, require
 from evenhand.models.source import Place, place
 from evenhand.models.store import folder_sha256, require_tokenizer
@@ -39,13 +39,13 @@ def load_classifier(
         raise UsageError(f"unknown dtype {dtype!r}; known are {', '.join(DTYPES)}")
     for package in ("torch", "transformers"):
         require(package)
-    target = _device(device)
+    target = usable_device(device)
     if source.kind == "folder":
         require_tokenizer(Path(source.where))
         identity = folder_sha256(Path(source.where))
         model, tokenizer = _read(source, dtype, None)
     else:
-        commit = _commit(source)
+        commit = commit_of(source)
         model, tokenizer = _read(source, dtype, commit or source.revision)
         identity = commit or f"{source.where}@{source.revision or 'main'}"
     model = model.to(target).eval().requires_grad_(False)
@@ -65,7 +65,7 @@ def _read(source: Place, dtype: str, revision: str | None) -> tuple[Any, Any]:
                 source.where, dtype=getattr(torch, dtype), output_loading_info=True, **options
             )
     except Exception as error:
-        raise _refused(source.where, error) from error
+        raise refused(source.where, error) from error
     missing = sorted(info.get("missing_keys") or ())
     if missing:
         raise ScorerError(

@@ -9,6 +9,7 @@ beyond float error.
 from __future__ import annotations
 
 import itertools
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -16,12 +17,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from evenhand.errors import ScorerError, UsageError
+from evenhand.errors import ScorerError
 from evenhand.models.attention import SEAM, SHARED, Layout, layout, pad, use_seam
-from evenhand.models.branches import in_order, pack_branches
-from evenhand.models.packing import Packed, can_pack, pack
+from evenhand.models.batching import batches
+from evenhand.models.limits import longest_prompt
+from evenhand.models.packing import Packed, can_pack, in_order, stream
 
 Readout = Callable[[torch.Tensor, list[int]], torch.Tensor]
+
+_log = logging.getLogger(__name__)
 
 # Tokens of each part of the probe: what all share, one branch, another branch.
 _PART = 4
@@ -51,33 +55,13 @@ class Readable(Protocol):
         ...
 
 
-def batches(lengths: Sequence[int], token_budget: int) -> list[list[int]]:
-    """Group prompts, longest first, so that padded tokens stay within a budget.
-
-    Returns:
-        Lists of indices; a prompt longer than the budget stands alone.
-
-    Raises:
-        UsageError: the budget is under 1.
-    """
-    if token_budget < 1:
-        raise UsageError(f"the token budget must be at least 1, got {token_budget}")
-    groups: list[list[int]] = []
-    room = 0
-    for index in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
-        if room < 1:
-            groups.append([])
-            room = max(1, token_budget // max(1, lengths[index]))
-        groups[-1].append(index)
-        room -= 1
-    return groups
-
-
 class Forward:
     """Reads hidden states from a transformers causal language model.
 
     Attributes:
         branches: whether the model can read prompts with branches.
+        longest: most tokens of a prompt, where the model does more to longer ones than the
+            seam carries (`limits.longest_prompt`); None = no limit.
         token_budget: padded tokens of one batch. side: "right" or "left", where padding goes.
         whole: attend with one mask where there are branches: slow, the same values.
     """
@@ -98,8 +82,9 @@ class Forward:
         self._exact = self.model.dtype == torch.float32
         if self.model.config._attn_implementation != SEAM:
             self._switch()
+        self.longest = longest_prompt(self.model, self._probe)
         self.branches = self._keeps_branches_apart()
-        self._packs = can_pack(self.model, self.model.dtype)
+        self._packs = can_pack(self.model, self.model.dtype) and self._streams()
 
     def _switch(self) -> None:
         with torch.inference_mode():
@@ -136,6 +121,24 @@ class Forward:
         wanted = self._states(ids[None], alone)[0, -_PART:].float()
         gap = float((found - wanted).norm() / wanted.norm())
         return gap < (1e-3 if self._exact else 0.1)
+
+    def _streams(self) -> bool:
+        """Return whether a stream reads as masks do; its kernel does not take every model."""
+        size = _PART if self.branches else 3 * _PART
+        marks = [index // size for index in range(3 * _PART)]
+        places = [index if index < size else size + index % size for index in range(3 * _PART)]
+        ids, packed = stream([self._probe.tolist()], [marks], [places], self.device)
+        masked = layout([marks], [places], len(marks), device=self.device)
+        try:
+            found = self._states(ids, packed).float()
+        except RuntimeError as error:
+            _log.warning("prompts are padded, which is slower: no stream without padding (%s)", error)
+            return False
+        wanted = self._states(ids, masked).float()
+        gap = float((found - wanted).norm() / wanted.norm())
+        if not gap < 0.1:
+            _log.warning("prompts are padded: a stream reads otherwise (by %.2g)", gap)
+        return gap < 0.1
 
     def _run(self, module: Any, ids: torch.Tensor, seen: Layout | Packed) -> Any:
         return module(input_ids=ids, position_ids=seen.position, evenhand_layout=seen, use_cache=False)
@@ -207,12 +210,9 @@ class Forward:
     ) -> NDArray[np.float64]:
         """Read prompts as one stream without padding."""
         rows = [prompt.ids for prompt in prompts]
-        seen: Packed
-        if any(prompt.branches[-1] > SHARED for prompt in prompts):
-            parts = [p.branches for p in prompts], [p.positions for p in prompts]
-            ids, seen = pack_branches(rows, *parts, self.device)
-        else:
-            ids, seen = pack(rows, sum(map(len, rows)), self.device)
+        ids, seen = stream(
+            rows, [p.branches for p in prompts], [p.positions for p in prompts], self.device
+        )
         starts = [0, *itertools.accumulate(map(len, rows))]
         places = [start + at for start, p in zip(starts, prompts, strict=False) for at in p.readouts]
         with torch.inference_mode():

@@ -81,7 +81,7 @@ def load(
         raise UsageError(f"unknown dtype {dtype!r}; known are {', '.join(DTYPES)}")
     for package in ("torch", "transformers"):
         require(package)
-    target = _device(device)
+    target = usable_device(device)
     model, tokenizer, identity = _assembled(source, dtype)
     model = model.to(target).eval().requires_grad_(False)
     return Loaded(model, tokenizer, _name(spec, revision, adapter), identity, target, dtype)
@@ -108,7 +108,12 @@ def _name(spec: str, revision: str | None, adapter: str | None) -> str:
     return base + plus + laid + ("" if adapter is None else f"+{adapter}")
 
 
-def _device(device: str | Device | None) -> Device:
+def usable_device(device: str | Device | None) -> Device:
+    """Return a device by its name; None takes "cuda" where there is one, else "cpu".
+
+    Raises:
+        UsageError: it cannot be used here.
+    """
     torch = require("torch")
     if device is None:
         device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -137,7 +142,7 @@ def _base(place: Place, dtype: str) -> tuple[Any, Any, str]:
         identity = folder_sha256(Path(place.where))
         require_tokenizer(Path(place.where))
         return (*_read(place.where, dtype, None, place.where), identity)
-    commit = _commit(place)
+    commit = commit_of(place)
     return (*_read(place.where, dtype, commit or place.revision, place.where), commit or _asked(place))
 
 
@@ -145,8 +150,12 @@ def _asked(place: Place) -> str:
     return f"{place.where}@{place.revision or 'main'}"
 
 
-def _commit(place: Place) -> str | None:
-    """Return the commit a hub id's revision stands at, so that all files come from it."""
+def commit_of(place: Place) -> str | None:
+    """Return the commit a hub id's revision stands at, so that all files come from it.
+
+    Raises:
+        ScorerError: the hub cannot be reached, or there is no such model.
+    """
     transformers = require("transformers")
     try:
         with quiet():
@@ -154,7 +163,7 @@ def _commit(place: Place) -> str | None:
                 place.where, revision=place.revision or "main"
             )
     except Exception as error:
-        raise _refused(
+        raise refused(
             f"{place.where} from the hub (revision {place.revision or 'main'})", error
         ) from error
     commit: str | None = getattr(config, "_commit_hash", None)
@@ -174,7 +183,7 @@ def _read(where: str, dtype: str, revision: str | None, shown: str) -> tuple[Any
                 where, dtype=getattr(torch, dtype), output_loading_info=True, **options
             )
     except Exception as error:
-        raise _refused(shown, error) from error
+        raise refused(shown, error) from error
     missing = sorted(info.get("missing_keys") or ())
     if missing:
         raise ScorerError(
@@ -184,7 +193,8 @@ def _read(where: str, dtype: str, revision: str | None, shown: str) -> tuple[Any
     return model, tokenizer
 
 
-def _refused(shown: str, error: Exception) -> ScorerError:
+def refused(shown: str, error: Exception) -> ScorerError:
+    """Return the error for a model that could not be read from where it is shown to be."""
     if Path(shown).is_dir():
         advice = "Give a folder that save_pretrained wrote for a causal language model"
     else:
@@ -234,5 +244,5 @@ def _adapter_snapshot(place: Place, shown: str) -> Path:
             patterns = ["adapter_config.json", "adapter_model.*"]
             found = hub.snapshot_download(place.where, revision=place.revision, allow_patterns=patterns)
     except Exception as error:
-        raise _refused(f"adapter {shown}", error) from error
+        raise refused(f"adapter {shown}", error) from error
     return Path(found)

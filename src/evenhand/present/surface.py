@@ -12,6 +12,7 @@ import re
 import string
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 
 from evenhand.errors import ScorerError, UsageError
@@ -125,6 +126,8 @@ _MARKER = re.compile(r"\[\s*([0-9]{1,4}|[A-Za-z]{1,2})\s*\]")
 _ANSWER = re.compile(r"\b(grades?|scores?|answer)(\s*):", re.IGNORECASE)
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ud800-\udfff]")
 _LINE = re.compile("[\n\x0b\x0c\r\x1c-\x1e\x85\u2028\u2029]+")
+# Texts remembered as one line: a slate's are wanted again in each of its rows.
+_REMEMBERED = 4096
 
 
 def one_line(text: str) -> tuple[str, int]:
@@ -136,6 +139,11 @@ def one_line(text: str) -> tuple[str, int]:
     Returns:
         The text and the number of places changed; a run of line breaks is one.
     """
+    return _one_line(text)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _one_line(text: str) -> tuple[str, int]:
     text, controls = _CONTROL.subn("\ufffd", text.strip())
     text, breaks = _LINE.subn(" ", text)
     text = " ".join(text.split())
@@ -186,6 +194,38 @@ def _apply(chat: Chat, system: str, user: str) -> str:
     return text
 
 
+def form(
+    width: int, surface: Surface, chat: Chat = plain_chat, *, alphabet: Sequence[str] = ()
+) -> list[Segment]:
+    """Return the segments of any window of a width, the texts of query and candidates left empty.
+
+    Where candidates are isolated it is that of a window of one, whatever the width.
+
+    Args:
+        width: slots of the window, at least 1. surface, chat, alphabet: as in `render`.
+
+    Raises:
+        UsageError: the surface names something unknown.
+        ScorerError: the chat template drops or repeats a text.
+    """
+    check_surface(surface)
+    rubric, skeleton = RUBRICS[surface.rubric], SKELETONS[surface.skeleton]
+    width = 1 if surface.visibility == "isolated" else width
+    marks = markers(surface.markers, width, seed=surface.marker_seed, alphabet=alphabet)
+    prompt = _apply(chat, rubric.system, _user_text(rubric, skeleton, marks, surface))
+    segments = _split(prompt, width, queries=2 if surface.query == "around" else 1)
+    segments.append(Segment("literal", skeleton.header + "\n"))
+    for slot, mark in enumerate(marks):
+        line = skeleton.line.format(marker=mark, grade="{grade}")
+        segments.append(Segment("slot", line + "\n", slot))
+    return segments
+
+
+def spaced(kind: str, text: str) -> str:
+    """Return a text as it stands in a segment: after a space, an empty candidate without one."""
+    return f" {text}" if text or kind == "query" else ""
+
+
 def render(
     query: str,
     candidates: Sequence[str],
@@ -194,7 +234,7 @@ def render(
     *,
     alphabet: Sequence[str] = (),
 ) -> list[Segment]:
-    """Return the segments of one window.
+    """Return the segments of one window: its form with the texts filled in.
 
     Where candidates are isolated, each is shown as in a window of its own, with the
     first marker: the segments before the candidate once, then those from the
@@ -211,37 +251,29 @@ def render(
         UsageError: the surface names something unknown.
         ScorerError: the chat template drops or repeats a text.
     """
-    check_surface(surface)
-    rubric, skeleton = RUBRICS[surface.rubric], SKELETONS[surface.skeleton]
-    isolated = surface.visibility == "isolated"
-    together = candidates[:1] if isolated else candidates
-    marks = markers(surface.markers, len(together), seed=surface.marker_seed, alphabet=alphabet)
-    user = _user_text(rubric, skeleton, marks, surface)
-    prompt = _apply(chat, rubric.system, user)
-    segments = _split(prompt, query, together, queries=2 if surface.query == "around" else 1)
-    segments.append(Segment("literal", skeleton.header + "\n"))
-    for slot, mark in enumerate(marks):
-        line = skeleton.line.format(marker=mark, grade="{grade}")
-        segments.append(Segment("slot", line + "\n", slot))
-    return _branched(segments, candidates) if isolated else segments
+    segments = form(len(candidates), surface, chat, alphabet=alphabet)
+    if surface.visibility == "isolated":
+        segments = _branched(segments, len(candidates))
+    return [_filled(segment, query, candidates) for segment in segments]
 
 
-def _branched(alone: Sequence[Segment], candidates: Sequence[str]) -> list[Segment]:
-    """Return the prompt of the first candidate with a branch for every candidate."""
+def _filled(segment: Segment, query: str, candidates: Sequence[str]) -> Segment:
+    if segment.kind == "query":
+        return replace(segment, text=spaced("query", query))
+    if segment.kind == "candidate":
+        return replace(segment, text=spaced("candidate", candidates[segment.index]))
+    return segment
+
+
+def _branched(alone: Sequence[Segment], width: int) -> list[Segment]:
+    """Return the form of a window of one with a branch for every candidate."""
     start = next(place for place, segment in enumerate(alone) if segment.kind == "candidate")
-    segments = list(alone[:start])
-    for slot, text in enumerate(candidates):
-        segments.append(_candidate(text, slot))
-        segments += [replace(segment, index=slot) for segment in alone[start + 1 :]]
-    return segments
+    branches = [replace(one, index=slot) for slot in range(width) for one in alone[start:]]
+    return [*alone[:start], *branches]
 
 
-def _candidate(text: str, slot: int) -> Segment:
-    return Segment("candidate", f" {text}" if text else "", slot)
-
-
-def _split(prompt: str, query: str, candidates: Sequence[str], queries: int) -> list[Segment]:
-    """Cut a rendered prompt at its sentinels and check that each text is there once."""
+def _split(prompt: str, width: int, queries: int) -> list[Segment]:
+    """Cut a rendered prompt at its sentinels and check that each text's place is there once."""
     segments: list[Segment] = []
     seen: list[str] = []
     end = 0
@@ -252,12 +284,12 @@ def _split(prompt: str, query: str, candidates: Sequence[str], queries: int) -> 
         kind, index = match.groups()
         seen.append(kind + index)
         if kind == "q":
-            segments.append(Segment("query", f" {query}"))
+            segments.append(Segment("query", ""))
         elif kind == "c":
-            segments.append(_candidate(candidates[int(index)], int(index)))
+            segments.append(Segment("candidate", "", int(index)))
     if end < len(prompt):
         segments.append(Segment("literal", prompt[end:]))
-    wanted = ["s", *["q"] * queries, *(f"c{slot}" for slot in range(len(candidates)))]
+    wanted = ["s", *["q"] * queries, *(f"c{slot}" for slot in range(width))]
     if sorted(seen) != sorted(wanted):
         missing = sorted(set(wanted) - set(seen)) or "none"
         raise ScorerError(

@@ -64,12 +64,13 @@ def apply(scorer: Scorer, remedies: Sequence[str | Remedy], *, seed: int | None 
         seed: seed of the draws of remedies whose text names none.
 
     Raises:
-        UsageError: a remedy is unknown, or cannot be had with this scorer.
+        UsageError: a remedy is unknown, named twice, or cannot be had with this scorer.
     """
     if isinstance(remedies, str) or not isinstance(remedies, Sequence):
         raise UsageError(f"remedies must be a list, got {remedies!r}; write [{remedies!r}]")
     # All names are read before the first remedy is built.
     known = [parse(one, seed=seed) if isinstance(one, str) else one for one in remedies]
+    _require_once(known)
     for remedy in known:
         if not callable(remedy) or not hasattr(remedy, "name") or isinstance(remedy, type):
             raise UsageError(
@@ -79,17 +80,28 @@ def apply(scorer: Scorer, remedies: Sequence[str | Remedy], *, seed: int | None 
     return scorer
 
 
+def _require_once(remedies: Sequence[Remedy]) -> None:
+    heads = [str(getattr(one, "name", "")).partition(":")[0] for one in remedies]
+    for head in REMEDIES:
+        if heads.count(head) > 1:
+            raise UsageError(
+                f"remedy {head!r} is named {heads.count(head)} times; name it once (twice average:2 is "
+                "average:4, the others do nothing more the second time)"
+            )
+
+
 def _options(text: str, rest: str | None, known: Sequence[str]) -> dict[str, Any]:
     """Return the options of a text by name, their values read as what they look like."""
     options: dict[str, Any] = {}
+    named = list(known) or "none"
     for place, part in enumerate([] if rest is None else rest.split(",")):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals and place == 0 and name and known:
             name, equals, value = known[0], "=", name
         if not equals or not value:
-            raise UsageError(f"remedy {text!r}: {part!r} is not option=value; options are {known}")
+            raise UsageError(f"remedy {text!r}: {part!r} is not option=value; options are {named}")
         if name not in known:
-            raise UsageError(f"remedy {text!r}: unknown option {name!r}; known are {known}")
+            raise UsageError(f"remedy {text!r}: unknown option {name!r}; known are {named}")
         if name in options:
             raise UsageError(f"remedy {text!r}: option {name!r} is given twice")
         options[name] = _value(value)

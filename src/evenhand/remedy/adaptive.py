@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from evenhand.errors import UsageError, require_count
-from evenhand.remedy.base import Remedied, ask, ask_groups, require_movable, stream
+from evenhand.remedy.base import Remedied, ask, ask_groups, require_movable, require_seed, stream
 from evenhand.remedy.doubt import Doubt
 from evenhand.remedy.rules import Rule
 from evenhand.remedy.shows import again, first_orders
-from evenhand.remedy.spending import Looks, looks
+from evenhand.remedy.spending import LEAST_ALPHA, MOST_SHOWS, Looks, looks
 from evenhand.remedy.trail import Trail
 from evenhand.types import IntArray, Scored, Scorer, Shown
 
@@ -40,20 +40,24 @@ class Adaptive:
             )
         if self.most < self.first:
             raise UsageError(f"adaptive: most must be at least first ({self.first}), got {self.most}")
-        for what, closed in (("alpha", False), ("share", True)):
-            _require_share(what, getattr(self, what), closed)
+        if self.most > MOST_SHOWS:
+            raise UsageError(
+                f"adaptive: most must be at most {MOST_SHOWS}, got {self.most}; a candidate still in "
+                "doubt after so many shows lies on the boundary"
+            )
+        for what, least, open_end in (("alpha", LEAST_ALPHA, True), ("share", 0.0, False)):
+            _require_share(what, getattr(self, what), least, open_end)
             object.__setattr__(self, what, float(getattr(self, what)))
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int):
-            raise UsageError(f"adaptive: seed must be a whole number, got {self.seed!r}")
+        require_seed("adaptive", self.seed)
 
     @property
     def name(self) -> str:
         """Text that `parse` reads, without the seed."""
-        known = f"threshold={self.rule.threshold:g}" if self.rule.top is None else ""
-        if self.rule.top is not None:
-            known = "best" if self.rule.top == 1 else f"top={self.rule.top}"
+        known = "best" if self.rule.top == 1 else f"top={self.rule.top}"
+        if self.rule.threshold is not None:
+            known = f"threshold={_written(self.rule.threshold)}"
         turned = [
-            f",{what}={getattr(self, what):g}"
+            f",{what}={_written(getattr(self, what))}"
             for what, usual in (("first", 2), ("most", 12), ("alpha", 0.3), ("share", 0.5))
             if getattr(self, what) != usual
         ]
@@ -64,12 +68,17 @@ class Adaptive:
         return AdaptiveScorer(scorer, self)
 
 
-def _require_share(what: str, value: object, closed: bool) -> None:
+def _written(value: float) -> str:
+    """Return a number with all its digits, without a ".0"."""
+    return str(value).removesuffix(".0")
+
+
+def _require_share(what: str, value: object, least: float, open_end: bool) -> None:
+    """Refuse what is no number from `least` to 1, or 1 itself where the end is open."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    inside = number and (0 <= value <= 1 if closed else 0 < value < 1)  # type: ignore[operator]
-    if not inside:
-        bounds = "from 0 to 1" if closed else "between 0 and 1"
-        raise UsageError(f"adaptive: {what} must lie {bounds}, got {value!r}")
+    if not number or not least <= value <= 1 or (open_end and value == 1):  # type: ignore[operator]
+        bounds = f"be at least {least:g} and under 1" if open_end else f"lie from {least:g} to 1"
+        raise UsageError(f"adaptive: {what} must {bounds}, got {value!r}")
 
 
 class AdaptiveScorer(Remedied):
@@ -86,6 +95,8 @@ class AdaptiveScorer(Remedied):
             )
         super().__init__(inner, remedy.name, asdict(remedy))
         self.settings = remedy
+        if not inner.order_free:
+            self.settles_at = threshold
 
     def _score(self, shown: Sequence[Shown]) -> list[Scored]:
         return [trail.scored() for trail in self._trails(shown)]
@@ -179,9 +190,9 @@ def adaptive(
         threshold: candidates at or above it are chosen.
         top: the `top` highest are chosen.
         first: orders of the whole slate, at least 2.
-        most: most shows of a candidate.
+        most: most shows of a candidate, at most `spending.MOST_SHOWS`.
         alpha: chance that a candidate exactly on the boundary is called settled before or
-            at its last show; the smaller, the more orders. See `spending`.
+            at its last show, at least `spending.LEAST_ALPHA`; the smaller, the more orders.
         share: most of a window that doubtful candidates take on purpose; 0 = only random
             orders, of which the windows without a doubtful candidate are left out.
         seed: of the orders.

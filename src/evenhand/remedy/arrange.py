@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from evenhand.errors import UsageError
+from evenhand.present.surface import check_surface
 from evenhand.present.windows import cut
-from evenhand.remedy.base import Remedied, ask, drawn_row, reshown
+from evenhand.remedy.base import Remedied, ask, drawn_row, require_seed, reshown
 from evenhand.seeds import content_hash
-from evenhand.types import Presentation, Scored, Scorer, Shown
+from evenhand.types import Presentation, Scored, Scorer, Shown, Surface
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +63,7 @@ class ByContent:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int):
-            raise UsageError(f"sorted: seed must be a whole number, got {self.seed!r}")
+        require_seed("sorted", self.seed)
 
     @property
     def name(self) -> str:
@@ -151,10 +151,14 @@ class Isolated(Remedied):
         super().__init__(inner, remedy, {})
         if not inner.order_free:
             self.order_free = True
-            self.surface = replace(inner.surface, visibility="isolated")
+            self.surface = _blind(inner.surface)
 
     def _score(self, shown: Sequence[Shown]) -> list[Scored]:
-        return ask(self.inner, [_blind(one) for one in shown])
+        presentations = [one.presentation for one in shown]
+        blind = [one.with_surface(_blind(one.surface)) for one in presentations]
+        # All were checked before the first is read.
+        asked = [replace(one, presentation=p) for one, p in zip(shown, blind, strict=True)]
+        return ask(self.inner, asked)
 
 
 def isolated() -> Isolate:
@@ -165,7 +169,8 @@ def isolated() -> Isolate:
     companions. Cost: about that of a batched window; tokens are counted as they are read.
 
     Raises:
-        UsageError: (when applied) the scorer cannot show "isolated".
+        UsageError: (when applied) the scorer cannot show "isolated", or draws orders; (then
+            or before anything is scored) the query stands after the candidates.
     """
     return Isolate()
 
@@ -185,6 +190,8 @@ def _require_visibility(inner: Scorer) -> None:
         )
 
 
-def _blind(one: Shown) -> Shown:
-    shown = one.presentation
-    return replace(one, presentation=shown.with_surface(replace(shown.surface, visibility="isolated")))
+def _blind(surface: Surface) -> Surface:
+    """Return the surface with candidates blind to each other; refuse one that cannot be."""
+    blind = replace(surface, visibility="isolated")
+    check_surface(blind)
+    return blind

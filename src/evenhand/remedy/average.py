@@ -10,11 +10,22 @@ import numpy as np
 from scipy.stats import rankdata
 
 from evenhand.errors import UsageError, require_count
-from evenhand.remedy.base import Remedied, ask_groups, merged, require_movable, reshown, stream
+from evenhand.remedy.base import (
+    Remedied,
+    ask_groups,
+    merged,
+    require_movable,
+    require_seed,
+    reshown,
+    stream,
+)
 from evenhand.types import FloatArray, Presentation, Scale, Scored, Scorer, Shown
 
 # Reciprocal rank fusion: 1 / (RRF_K + rank), with the constant of its authors.
 RRF_K = 60
+
+# Orders are all held at once, and the gain of a thousandth is under a thousandth of the variance.
+MOST_ORDERS = 1000
 
 Order = tuple[int, ...]
 
@@ -30,12 +41,16 @@ class Average:
 
     def __post_init__(self) -> None:
         require_count("average: k", self.k)
+        if self.k > MOST_ORDERS:
+            raise UsageError(
+                f"average: k must be at most {MOST_ORDERS}, got {self.k}; the variance falls as 1/K, "
+                "and the cost grows as K"
+            )
         if not isinstance(self.latin, bool):
             raise UsageError(f"average: latin must be true or false, got {self.latin!r}")
         if self.fuse not in FUSIONS:
             raise UsageError(f"average: unknown fuse {self.fuse!r}; known are {sorted(FUSIONS)}")
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int):
-            raise UsageError(f"average: seed must be a whole number, got {self.seed!r}")
+        require_seed("average", self.seed)
 
     @property
     def name(self) -> str:
@@ -86,11 +101,12 @@ def average(k: int, latin: bool = False, fuse: str = "mean", seed: int = 0) -> A
     label mass are averaged where all K give them; fused ranks carry no grades.
 
     Args:
-        k: orders per row, at least 1.
+        k: orders per row, from 1 to `MOST_ORDERS`.
         latin: balance slots over the K orders, see `latin_orders`; else independent orders.
-        fuse: "mean" of the scores; for scorers that give rankings only "borda" (share of
-            the other candidates beaten, in [0, 1]) or "rrf" (reciprocal rank fusion,
-            the mean of 1 / (60 + rank)), both with the mean rank for tied candidates.
+        fuse: "mean" of the scores, which are places where a scorer gives rankings only; or
+            of ranks: "borda" (share of the other candidates beaten, in [0, 1]) or "rrf"
+            (reciprocal rank fusion, the mean of 1 / (60 + rank)), both with the mean rank
+            for tied candidates.
         seed: of the orders.
 
     Raises:

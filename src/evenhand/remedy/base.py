@@ -36,6 +36,7 @@ class Remedied:
         inner: the scorer it asks.
         remedy: name of the remedy, e.g. "average:4".
         remedies: names of all remedies, the innermost first.
+        settles_at: the threshold that `adaptive` spends its orders on, if any.
         by_construction: a sentence for reports when no order can move the scores
             whatever the inner scorer does, else None.
         name: inner name + " + " + remedy.
@@ -65,6 +66,7 @@ class Remedied:
         self.default_window: int | None = inner.default_window
         self.surface: Surface = inner.surface
         self.draws = not inner.order_free and (self.draws or bool(getattr(inner, "draws", False)))
+        self.settles_at: float | None = getattr(inner, "settles_at", None)
         if self.by_construction is None:
             self.by_construction = getattr(inner, "by_construction", None)
 
@@ -81,6 +83,8 @@ class Remedied:
     def facts(self) -> dict[str, Any]:
         """What records and reports say of the remedies: plain values by name."""
         facts: dict[str, Any] = {"remedies": list(self.remedies), "draws": self.draws}
+        if self.settles_at is not None:
+            facts["settles_at"] = self.settles_at
         if self.by_construction is not None:
             facts["by_construction"] = self.by_construction
         return facts
@@ -153,6 +157,16 @@ def represented(presentation: Presentation, order: Sequence[int]) -> Presentatio
 def reshown(shown: Shown, order: Sequence[int]) -> Shown:
     """Return the Shown in another order; slate, row and kind stay."""
     return replace(shown, presentation=represented(shown.presentation, order))
+
+
+def require_seed(remedy: str, seed: object) -> None:
+    """Refuse a seed that is not a whole number.
+
+    Raises:
+        UsageError: names the remedy and what came.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise UsageError(f"{remedy}: seed must be a whole number, got {seed!r}")
 
 
 def require_movable(inner: Scorer, remedy: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
 
 import numpy as np
 from scipy.special import entr
@@ -58,9 +59,10 @@ class Calibrated(Remedied):
         # Each probe that has to be read, and the Shown that pays for it.
         payers: dict[Probe, int] = {}
         known: dict[Probe, FloatArray] = {}
+        remembered = self._known
         for place, one in enumerate(shown):
             for probe in _probes(one):
-                found = self._known.get(probe)
+                found = remembered.get(probe)
                 if found is not None:
                     known[probe] = found
                 else:
@@ -85,11 +87,12 @@ class Calibrated(Remedied):
         return answers
 
     def _remember(self, read: Mapping[Probe, Scored], known: Mapping[Probe, FloatArray]) -> None:
-        for probe in read:
-            if not probe[-1] and known[probe].size:
-                self._known[probe] = known[probe]
-        while len(self._known) > MOST_PROBES:
-            self._known.pop(next(iter(self._known)))
+        new = {probe: known[probe] for probe in read if not probe[-1] and known[probe].size}
+        if new:
+            every = {**self._known, **new}
+            # Another dict each time: threads that share the scorer never see one being changed,
+            # and a probe that two of them read is at worst paid for twice.
+            self._known = dict(islice(every.items(), max(0, len(every) - MOST_PROBES), None))
 
 
 def calibrate(text: str = "N/A") -> Calibrate:

@@ -29,9 +29,10 @@ class Rule:
 
     def __post_init__(self) -> None:
         if (self.threshold is None) == (self.top is None):
+            came = "none" if self.top is None else f"threshold={self.threshold} and top={self.top}"
             raise UsageError(
                 "adaptive needs the decision that its orders are spent on: one of threshold=T, top=K "
-                'and best, e.g. "adaptive:threshold=0.5"'
+                f'and best (top=1), e.g. "adaptive:threshold=0.5"; got {came}'
             )
         if self.top is not None:
             require_count("adaptive: top", self.top)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from evenhand.remedy.base import represented
 from evenhand.types import IntArray, Presentation
 
 Order = tuple[int, ...]
@@ -42,10 +43,7 @@ def first_orders(
 def whole_order(presentation: Presentation, rng: np.random.Generator) -> Presentation:
     """Return a presentation of the same pattern of windows in a uniform order."""
     # From rising indices: the draw must not depend on the order that was handed over.
-    order = tuple(rng.permutation(np.sort(presentation.order)).tolist())
-    place = {candidate: position for position, candidate in enumerate(presentation.order)}
-    windows = tuple(tuple(order[place[i]] for i in window) for window in presentation.windows)
-    return replace(presentation, order=order, windows=windows)
+    return represented(presentation, rng.permutation(np.sort(presentation.order)).tolist())
 
 
 def again(

@@ -26,8 +26,14 @@ from scipy.special import ndtr, ndtri
 from evenhand.errors import UsageError, require_count
 from evenhand.types import FloatArray
 
-# Gauss-Legendre nodes between the limits of a look; the integrands are smooth.
+# Gauss-Legendre nodes between the limits of a look: at least so many, and so many for each
+# standard deviation of one show, which is how fast the integrands bend.
 _NODES = 64
+_DENSITY = 6
+
+# Beyond these the sums over nodes and looks would be slow and no decision would change.
+MOST_SHOWS = 100
+LEAST_ALPHA = 1e-12
 
 # Where the chance of each outcome is tabulated: between, a straight line is off by 1e-5 at most.
 DELTAS = np.linspace(-8.0, 8.0, 1601)
@@ -129,7 +135,8 @@ def _below(
 
 
 def _between(limit: float) -> tuple[FloatArray, FloatArray]:
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    count = max(_NODES, math.ceil(_DENSITY * limit))
+    nodes, weights = np.polynomial.legendre.leggauss(count)
     return nodes * limit, weights * limit
 
 

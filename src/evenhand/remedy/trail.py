@@ -53,6 +53,7 @@ class Trail:
         self.span = span
         self.ties = tie_ranks(one.slate.id, one.slate.ids)
         self.parts: list[Scored] = []
+        self.remark: str | None = None
         self.missing: BoolArray = np.zeros(len(one.slate), dtype=np.bool_)
         self.slope = 0.0
         self.prior = Prior(0.0, np.inf)
@@ -68,7 +69,8 @@ class Trail:
         rows = np.array([part.scores for part in parts]).reshape(len(parts), -1)
         self.missing = np.isnan(rows).any(axis=0) & self.one.presentation.included()
         rows = np.where(np.isnan(rows).any(axis=0), np.nan, rows)
-        self.parts += parts
+        for presentation, part in zip(presentations, parts, strict=True):
+            self._take(presentation, part)
         self.slope = coupling(rows, presentations)
         self._known = rows.mean(axis=0)
         for presentation, row in zip(presentations, rows, strict=True):
@@ -94,13 +96,20 @@ class Trail:
             part: its answer.
             doubtful: canonical indices of those it was for.
         """
-        self.parts.append(part)
+        self._take(presentation, part)
         whole = len(presentation.order) == len(self.one.presentation.order)
         counts = np.zeros(len(self.missing), dtype=np.bool_)
         counts[list(presentation.order) if whole else doubtful] = True
         self.missing |= counts & np.isnan(part.scores)
         self._values.append(np.where(counts, part.scores, np.nan))
         self._apart.append(company(presentation, self._known))
+
+    def _take(self, presentation: Presentation, part: Scored) -> None:
+        self.parts.append(part)
+        # What a scorer says of an answer that has all scores (a ranking that it repaired) stands;
+        # why a companion has none is nobody's loss.
+        if self.remark is None and not np.isnan(part.scores[presentation.included()]).any():
+            self.remark = part.failure
 
     def evidence(self) -> Evidence:
         """Return means, at average company, and their errors; NaN where one show is missing."""
@@ -125,7 +134,7 @@ class Trail:
     def scored(self) -> Scored:
         """Return the mean scores, at the cost of all shows."""
         whole = merged(self.parts, self.evidence().mean)
-        return whole if self.missing.any() else replace(whole, failure=None)
+        return whole if self.missing.any() else replace(whole, failure=self.remark)
 
     def doubt(self, rng: np.random.Generator) -> Doubt:
         """Return what is known of each candidate.

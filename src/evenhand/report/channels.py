@@ -88,6 +88,7 @@ def to_dict(study: ChannelStudy) -> dict[str, Any]:
             "values": {name: _estimate(row.value(name)) for name in (*COLUMNS, *FURTHER)},
             "floor": {name: _estimate(row.floor(name)) for name in COLUMNS},
             "signs": _plain(asdict(row.signs)),
+            "failure": row.failure or None,
             "findings": [] if row.analysis is None else [asdict(f) for f in row.analysis.findings],
         }
         for row in study.rows

@@ -1,12 +1,17 @@
-"""Where a service is and the key it wants: checked, and kept out of every name."""
+"""Where a service is, the key it wants, and what is added to its requests: checked."""
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Mapping
+from typing import Any
 
 import httpx
 
 from evenhand.errors import UsageError
+
+KEY_VARIABLE, URL_VARIABLE = "OPENAI_API_KEY", "OPENAI_BASE_URL"
 
 
 def key_headers(
@@ -61,3 +66,39 @@ def checked_address(url: str) -> str:
             "A key goes into an environment variable."
         )
     return url.rstrip("/")
+
+
+def endpoint_address(base_url: str | None) -> str:
+    """Return the address of an OpenAI-compatible endpoint, up to and without the path of a call.
+
+    Args:
+        base_url: as given; None or "" = the variable OPENAI_BASE_URL.
+
+    Raises:
+        UsageError: neither is there, or it is no address; see `checked_address`.
+    """
+    url = base_url or os.environ.get(URL_VARIABLE)
+    if not url:
+        raise UsageError(
+            f"an endpoint needs an address; give base_url=http://host:port/v1 or set {URL_VARIABLE}"
+        )
+    return checked_address(url)
+
+
+def require_fields(extra: Mapping[str, Any], taken: frozenset[str] = frozenset()) -> None:
+    """Refuse further fields of a request that are none.
+
+    Args:
+        extra: values by field. taken: fields that are not free.
+
+    Raises:
+        UsageError: extra is no mapping of texts to JSON values, or holds one of these.
+    """
+    try:
+        plain = isinstance(extra, Mapping) and bool(json.dumps(dict(extra), allow_nan=False))
+    except (TypeError, ValueError, RecursionError):
+        plain = False
+    if not plain or not all(isinstance(key, str) for key in extra):
+        raise UsageError(f"extra must be a dict of plain values by field, got {extra!r}")
+    if taken & extra.keys():
+        raise UsageError(f"extra names {sorted(taken & extra.keys())}, which evenhand sets itself")

@@ -9,15 +9,19 @@ string) and vLLM's prompt log-probabilities, by token id.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from evenhand.score.budget import as_count
 from evenhand.types import FloatArray
 
 _AS_ID = "token_id:"
+# A log-probability may come out this much above 0 by rounding.
+_ROUNDED = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +63,29 @@ def text_of(body: Any) -> str | None:
     return text if isinstance(text, str) else None
 
 
+def chat_text(body: Any) -> tuple[str | None, str | None]:
+    """Return the text of a chat completion, and why there is none.
+
+    Both are None where the message is there and its text is null: what a model that
+    only thought has said.
+    """
+    message = (first_choice(body) or {}).get("message")
+    if not isinstance(message, Mapping) or "content" not in message:
+        return None, "the answer is no chat completion"
+    text = message["content"]
+    if text is not None and not isinstance(text, str):
+        return None, "the answer holds no text"
+    return text, None
+
+
 def usage_of(body: Any) -> tuple[int, int] | None:
     """Return (prompt tokens, completion tokens) as the server counts them, or None."""
     usage = body.get("usage") if isinstance(body, Mapping) else None
     if not isinstance(usage, Mapping):
         return None
-    read, written = usage.get("prompt_tokens"), usage.get("completion_tokens") or 0
-    if not (type(read) is int and type(written) is int and read >= 0 and written >= 0):
-        return None
-    return read, written
+    read, written = usage.get("prompt_tokens"), usage.get("completion_tokens")
+    counts = as_count(read), as_count(0 if written is None else written)
+    return None if counts[0] is None or counts[1] is None else (counts[0], counts[1])
 
 
 def next_token(body: Any) -> list[Likely] | None:
@@ -100,7 +118,7 @@ def prompt_token(body: Any, length: int, place: int) -> list[Likely] | None:
         return None
     try:
         return [
-            Likely(_number(one["logprob"]), one.get("decoded_token"), int(key))
+            Likely(_number(one["logprob"]), _text(one.get("decoded_token")), int(key))
             for key, one in places[place].items()
         ] or None
     except (LookupError, TypeError, AttributeError, ValueError):
@@ -163,7 +181,15 @@ def _read(token: str, logprob: Any, number: int | None) -> Likely:
     return Likely(_number(logprob), token, number)
 
 
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+def _text(value: Any) -> str | None:
+    if value is not None and not isinstance(value, str):
         raise ValueError(value)
-    return float(value)
+    return value
+
+
+def _number(value: Any) -> float:
+    """Return a log-probability; a ValueError says that it is none."""
+    # Compared before the conversion: an integer may be too large for a float.
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value <= _ROUNDED:
+        raise ValueError(value)
+    return float(value) if value >= -sys.float_info.max else -math.inf

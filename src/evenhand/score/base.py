@@ -7,6 +7,7 @@ into values by slot, and `gather` puts these into canonical order.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -14,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 
 from evenhand.errors import InputError, ScorerError
-from evenhand.present.surface import Chat, Segment, one_line, render
+from evenhand.present.surface import Chat, Segment, form, one_line, spaced
 from evenhand.score.isolated import isolated_prompt
 from evenhand.score.prompt import (
     GRADES,
@@ -41,6 +42,9 @@ __all__ = [
     "score_prompts",
 ]
 
+# Windows of a width under a surface whose form is remembered; a wide one takes some 100 kB.
+REMEMBERED_FORMS = 64
+
 P = TypeVar("P")
 R = TypeVar("R")
 
@@ -63,6 +67,9 @@ class PromptBuilder:
     max_candidate_tokens: int | None = None
     alphabet: tuple[str, ...] = ()
     _lines: dict[str, AnswerLine] = field(default_factory=dict, repr=False, compare=False)
+    _forms: OrderedDict[tuple[Surface, int], tuple[Part, ...]] = field(
+        default_factory=OrderedDict, repr=False, compare=False
+    )
 
     def build(self, slate: Slate, window: Sequence[int], surface: Surface) -> WindowPrompt:
         """Return the prompt of one window of canonical indices.
@@ -72,17 +79,28 @@ class PromptBuilder:
                 are longer than the context.
             ScorerError: the template drops a text, or a grade is not one token.
         """
-        texts = [one_line(slate.candidates[i].full_text) for i in window]
-        query, places = one_line(slate.query)
-        segments = render(query, [t for t, _ in texts], surface, self.chat, alphabet=self.alphabet)
-        parts = [self._part(segment) for segment in segments]
+        form = self._form(surface, len(window))
+        texts = [self._text("candidate", slate.candidates[i].full_text) for i in window]
+        query, query_escaped = self._text("query", slate.query)
+        ids = [ids for ids, _ in texts]
         if surface.visibility == "isolated":
-            prompt = isolated_prompt(slate.id, parts, self.context, self.max_candidate_tokens)
+            prompt = isolated_prompt(
+                slate.id, form, query, ids, self.context, self.max_candidate_tokens
+            )
         else:
-            prompt = self._together(slate, parts, surface)
-        escaped = [count + spelled for (_, count), spelled in zip(texts, prompt.escaped, strict=True)]
-        spelled = next(part.escaped for part in parts if part.segment.kind == "query")
-        return replace(prompt, escaped=tuple(escaped), query_escaped=places + spelled)
+            prompt = self._together(slate, form, query, ids, surface)
+        return replace(prompt, escaped=tuple(count for _, count in texts), query_escaped=query_escaped)
+
+    def _form(self, surface: Surface, width: int) -> tuple[Part, ...]:
+        """Return the form of windows; rendering it for every row would take longer than the rest."""
+        key = (surface, width)
+        if key not in self._forms:
+            segments = form(width, surface, self.chat, alphabet=self.alphabet)
+            self._forms[key] = tuple(map(self._part, segments))
+            while len(self._forms) > REMEMBERED_FORMS:
+                self._forms.popitem(last=False)
+        self._forms.move_to_end(key)
+        return self._forms[key]
 
     def _part(self, segment: Segment) -> Part:
         if segment.kind == "slot":
@@ -91,23 +109,31 @@ class PromptBuilder:
             return Part(segment, line=self._lines[segment.text])
         if segment.kind == "literal":
             return Part(segment, self.tokens.literal(segment.text))
-        ids, spelled = self.tokens.text(segment.text)
-        return Part(segment, ids, escaped=spelled)
+        return Part(segment)
 
-    def _together(self, slate: Slate, parts: Sequence[Part], surface: Surface) -> WindowPrompt:
+    def _text(self, kind: str, text: str) -> tuple[tuple[int, ...], int]:
+        """Return the ids of a text of the slate and the places escaped in it."""
+        line, places = one_line(text)
+        ids, spelled = self.tokens.text(spaced(kind, line))
+        return ids, places + spelled
+
+    def _together(
+        self, slate: Slate, form: Sequence[Part], query: Sequence[int],
+        candidates: Sequence[tuple[int, ...]], surface: Surface,
+    ) -> WindowPrompt:  # fmt: skip
         """Return the prompt whose candidates stand in one row."""
-        lines = [part.line for part in parts if part.line is not None]
-        candidates = [part for part in parts if part.segment.kind == "candidate"]
-        fixed = sum(len(part.ids) for part in parts if part.segment.kind != "candidate")
+        lines = [part.line for part in form if part.line is not None]
+        fixed = sum(len(query) if part.segment.kind == "query" else len(part.ids) for part in form)
+        # Whole lines, whatever is shown of them: candidates are cut alike under each visibility.
         fixed += sum(len(line.head) + 1 + len(line.tail) for line in lines)
-        cap = self._cap(slate, [len(part.ids) for part in candidates], fixed)
+        cap = self._cap(slate, list(map(len, candidates)), fixed)
         prefix: list[int] = []
-        for part in parts:
-            prefix.extend(part.ids[:cap] if part.segment.kind == "candidate" else part.ids)
-        # By slot: a template may show the candidates in another order.
-        by_slot = sorted(candidates, key=lambda part: part.segment.index)
-        truncated = [max(0, len(part.ids) - cap) for part in by_slot]
-        return _join(prefix, lines, surface, truncated, [part.escaped for part in by_slot])
+        for part in form:
+            if part.segment.kind == "candidate":
+                prefix += candidates[part.segment.index][:cap]
+            else:
+                prefix += query if part.segment.kind == "query" else part.ids
+        return _join(prefix, lines, surface, [max(0, len(ids) - cap) for ids in candidates])
 
     def _cap(self, slate: Slate, lengths: Sequence[int], fixed: int) -> int:
         limit = max(lengths, default=0)
@@ -121,30 +147,29 @@ class PromptBuilder:
 
 
 def _join(
-    prefix: list[int], lines: Sequence[AnswerLine], surface: Surface,
-    truncated: Sequence[int], escaped: Sequence[int],
-) -> WindowPrompt:  # fmt: skip
+    prefix: Sequence[int], lines: Sequence[AnswerLine], surface: Surface, truncated: Sequence[int]
+) -> WindowPrompt:
     """Put the answer lines behind the prompt: in a row, or as blind branches."""
     if len({line.grades for line in lines}) > 1:
         raise ScorerError("the grades have other token ids in other answer lines; choose other markers")
     ids = list(prefix)
-    branches, positions = [0] * len(ids), list(range(len(ids)))
+    shared = len(ids)
+    branches, positions = [0] * shared, list(range(shared))
     readouts = []
     for slot, line in enumerate(lines):
-        last = slot == len(lines) - 1
-        if surface.visibility == "parallel":
-            start, branch, shown = len(prefix), slot + 1, line.head
-        else:
-            start, branch = len(ids), 0
-            # Nothing is read after the last readout, so nothing is shown there.
-            shown = line.head if last else (*line.head, line.grades[surface.dummy], *line.tail)
         readouts.append(len(ids) + len(line.head) - 1)
-        ids.extend(shown)
-        branches.extend([branch] * len(shown))
-        positions.extend(range(start, start + len(shown)))
+        ids += line.head
+        if surface.visibility == "parallel":
+            branches += [slot + 1] * len(line.head)
+            positions += range(shared, shared + len(line.head))
+        elif slot < len(lines) - 1:
+            # Nothing is read after the last readout, so nothing is shown there.
+            ids += (line.grades[surface.dummy], *line.tail)
+    if surface.visibility == "sequential":
+        branches, positions = [0] * len(ids), list(range(len(ids)))
     return WindowPrompt(
-        tuple(ids), tuple(branches), tuple(positions), tuple(readouts),
-        lines[0].grades, tuple(truncated), tuple(escaped),
+        tuple(ids), tuple(branches), tuple(positions), tuple(readouts), lines[0].grades,
+        tuple(truncated),
     )  # fmt: skip
 
 

@@ -117,14 +117,15 @@ def reported_tokens(body: Any) -> int | None:
 def _sum(place: Any) -> int | None:
     if not isinstance(place, Mapping):
         return None
-    total = _count(place.get("total_tokens"))
+    total = as_count(place.get("total_tokens"))
     if total is not None:
         return total
     names = ("prompt_tokens", "input_tokens", "completion_tokens", "output_tokens")
-    known = [count for count in map(_count, map(place.get, names)) if count is not None]
+    known = [count for count in map(as_count, map(place.get, names)) if count is not None]
     return sum(known) if known else None
 
 
-def _count(value: Any) -> int | None:
+def as_count(value: Any) -> int | None:
+    """Return a whole number from 0 to 2^53 that came as JSON, None for anything else."""
     whole = isinstance(value, (int, float)) and not isinstance(value, bool)
     return int(value) if whole and 0 <= value < 2**53 and value == int(value) else None

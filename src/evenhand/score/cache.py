@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from evenhand.errors import ScorerError, UsageError
 from evenhand.seeds import content_hash
 from evenhand.types import Scale, Scored, Scorer, Shown, Surface, slate_to_dict
+
+# What remedies, records and reports read from a scorer beside the protocol.
+_FORWARDED = frozenset(
+    {
+        "by_construction", "context", "draws", "dtype", "facts", "max_candidate_tokens", "options",
+        "order_only", "remedies", "settles_at", "unseen", "visibilities",
+    }
+)  # fmt: skip
 
 
 class Cached:
@@ -19,7 +28,8 @@ class Cached:
     An order-free scorer is asked once per slate, surface and set of candidates that
     are shown, and its scores are reused in every such row. Any other scorer is asked
     once per slate and presentation: rows with the same order, windows and surface share
-    their scores. Slates are told apart by all of their content (query, ids, titles,
+    their scores, unless it draws orders of its own in each row, as most remedies do: then
+    each row is asked. Slates are told apart by all of their content (query, ids, titles,
     texts, grades, answers), not by id. The repeat row always goes round the cache, in
     both directions: it is there to show whether the scorer is steady.
 
@@ -42,6 +52,12 @@ class Cached:
         self.max_slates = max_slates
         self._known: OrderedDict[str, dict[Hashable, Scored]] = OrderedDict()
 
+    def __getattr__(self, name: str) -> Any:
+        # Only reached for what is not set here; private names would recurse while unpickling.
+        if name in _FORWARDED:
+            return getattr(self.scorer, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     @property
     def name(self) -> str:
         """Name of the scorer."""
@@ -53,11 +69,6 @@ class Cached:
         return self.scorer.revision
 
     @property
-    def unseen(self) -> tuple[str, ...]:
-        """What the scorer's automatic revision does not cover."""
-        return tuple(getattr(self.scorer, "unseen", ()))
-
-    @property
     def scale(self) -> Scale:
         """Scale of the scorer."""
         return self.scorer.scale
@@ -66,11 +77,6 @@ class Cached:
     def order_free(self) -> bool:
         """Whether the scorer is order-free."""
         return self.scorer.order_free
-
-    @property
-    def order_only(self) -> bool:
-        """Whether only the order of the scores means something."""
-        return bool(getattr(self.scorer, "order_only", False))
 
     @property
     def channels(self) -> frozenset[str]:
@@ -126,7 +132,10 @@ class Cached:
 
     def _key(self, one: Shown) -> Hashable:
         shown = one.presentation
-        return (shown.surface, shown.omitted) if self.order_free else shown
+        if self.order_free:
+            return shown.surface, shown.omitted
+        # No two rows may share what a scorer draws: that would be stability for nothing.
+        return (shown, one.row) if getattr(self, "draws", False) else shown
 
     def _ask(self, shown: list[Shown]) -> list[Scored]:
         if not shown:

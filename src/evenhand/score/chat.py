@@ -8,7 +8,6 @@ that the server cannot give is refused after one probing request.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -16,18 +15,18 @@ from typing import Any
 
 from evenhand.errors import ScorerError, UsageError
 from evenhand.present.surface import check_surface
+from evenhand.score.address import KEY_VARIABLE, endpoint_address, key_headers
 from evenhand.score.asked import Asked, Composer, IdComposer, TextComposer
 from evenhand.score.base import score_prompts
 from evenhand.score.chat_options import ChatOptions, Spent
 from evenhand.score.composer import ComposerOptions, composer_of, composer_settings
-from evenhand.score.http import Caller, HttpOptions, key_headers
+from evenhand.score.http import Caller, HttpOptions
 from evenhand.score.probe import ADVICE, PROBE, lacking
 from evenhand.score.prompt import GRADES
 from evenhand.score.readings import WindowReading, gather_windows, read_window
 from evenhand.seeds import content_hash
 from evenhand.types import Scale, Scored, Shown, Surface
 
-KEY_VARIABLE, URL_VARIABLE = "OPENAI_API_KEY", "OPENAI_BASE_URL"
 _PATHS = {"chat": "/chat/completions", "completions": "/completions"}
 
 
@@ -99,6 +98,10 @@ class ChatScorer:
         """What may see what in a window: one prompt a slot can keep slots apart."""
         apart = {"parallel", "isolated"} if self.options.mode == "next" else set()
         return frozenset({"sequential"} | apart)
+
+    def close(self) -> None:
+        """Give the connections back; the scorer cannot be asked any more."""
+        self._caller.close()
 
     def score(self, shown: Sequence[Shown]) -> list[Scored]:
         """Score many slates and presentations; requests of all run side by side.
@@ -221,12 +224,7 @@ def open_chat(model: str, **options: Any) -> ChatScorer:
 
     own, how, surface = take(ChatOptions), take(ComposerOptions), take(Surface)
     check_surface(surface)
-    url = options.get("base_url") or os.environ.get(URL_VARIABLE)
-    if not url:
-        raise UsageError(
-            "an endpoint scorer needs an address; give base_url=http://host:port/v1 or set "
-            f"{URL_VARIABLE}"
-        )
+    url = endpoint_address(options.get("base_url"))
     headers = key_headers(options.get("key_variable"), KEY_VARIABLE)
     caller = Caller(url, take(HttpOptions), headers)
     composer, identity = composer_of(how, own.mode, own.api, surface)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evenhand.errors import UsageError, require_count
+from evenhand.score.address import require_fields
 from evenhand.score.answers import usage_of
 from evenhand.score.asked import MODES, Mode
 from evenhand.score.readings import Answered, WindowReading
@@ -63,22 +63,12 @@ class ChatOptions:
             require_count(name, getattr(self, name))
         if self.max_new_tokens is not None:
             require_count("max_new_tokens", self.max_new_tokens)
-        if isinstance(self.max_missing, bool) or not 0 <= self.max_missing <= 1:
+        share = self.max_missing
+        if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share <= 1:
             raise UsageError(f"max_missing is a share from 0 to 1, got {self.max_missing!r}")
         if self.revision is not None and (not isinstance(self.revision, str) or not self.revision):
             raise UsageError(f"revision must be a name, got {self.revision!r}")
-        self._check_extra()
-
-    def _check_extra(self) -> None:
-        try:
-            json.dumps(self.extra, allow_nan=False)
-        except (TypeError, ValueError):
-            raise UsageError(f"extra must be JSON values by name, got {self.extra!r}") from None
-        if not isinstance(self.extra, Mapping):
-            raise UsageError(f"extra must be JSON values by name, got {self.extra!r}")
-        taken = sorted(_OURS & self.extra.keys())
-        if taken:
-            raise UsageError(f"extra holds {taken}, which the scorer sets itself")
+        require_fields(self.extra, _OURS)
 
 
 class Spent:

@@ -15,8 +15,8 @@ import torch
 
 from evenhand.errors import InputError, ScorerError, UsageError, require_count
 from evenhand.models.attention import pad
+from evenhand.models.batching import batches
 from evenhand.models.classifier import load_classifier
-from evenhand.models.forward import batches
 from evenhand.models.load import Loaded
 from evenhand.score.base import score_prompts
 from evenhand.score.frame import chat_frame, pair_frame

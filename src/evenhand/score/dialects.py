@@ -157,7 +157,7 @@ def read_scores(name: str, body: Any, n: int) -> FloatArray:
     dialect = DIALECTS[name]
     items = _items(dialect, body)
     if items is None or (items and not _fits(dialect, items[0])):
-        _refuse_shape(name, body)
+        _refuse_shape(name, body, items)
     scores = np.full(n, np.nan)
     for place, item in enumerate(items or ()):
         if not _fits(dialect, item):
@@ -185,28 +185,30 @@ def _fits(dialect: Dialect, item: Any) -> bool:
     return isinstance(item, Mapping) and "index" in item and dialect.score in item
 
 
-def _refuse_shape(name: str, body: Any) -> None:
+def _refuse_shape(name: str, body: Any, items: list[Any] | None) -> None:
+    """Raise when another dialect fits the answer, or the results are in no list."""
     own = DIALECTS[name].shape
     others = []
     for other, dialect in DIALECTS.items():
-        items = _items(dialect, body)
-        if dialect.shape != own and items and _fits(dialect, items[0]):
+        theirs = _items(dialect, body)
+        if dialect.shape != own and theirs and _fits(dialect, theirs[0]):
             others.append(other)
     place = "a bare list" if own[0] is None else f"a list under {own[0]!r}"
-    came = f"a {type(body).__name__}"
+    came = f"JSON of type {type(body).__name__}"
     if isinstance(body, Mapping):
         came = f"an object with {sorted(map(str, body))[:8]}"
     said = f"dialect {name!r} answers with {place} of index and {own[1]}, and {came} came"
     if others:
         raise ShapeError(f"{said}, which is how {', '.join(others)} answer; name that dialect")
-    raise InputError(said)
+    if items is None:
+        raise InputError(said)
 
 
 def _index(value: Any, n: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise InputError(f"the index {value!r:.60} of a result is no integer")
     if not 0 <= value < n:
-        raise InputError(f"index {value} is out of range for {n} texts (the first is 0)")
+        raise InputError(f"index {value!r:.20} is out of range for {n} texts (the first is 0)")
     return value
 
 

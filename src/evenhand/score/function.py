@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import math
-import numbers
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar, get_args
 
@@ -14,13 +12,13 @@ import numpy as np
 from evenhand.errors import ScorerError, UsageError
 from evenhand.score.identity import revision_of
 from evenhand.score.objects import as_function
-from evenhand.score.waiting import is_async, run_to_end
+from evenhand.score.returned import numbers_of
+from evenhand.score.waiting import OPEN_CALLS, is_async, run_to_end
+from evenhand.score.windows import require_width, window_texts
 from evenhand.types import FloatArray, Scale, Scored, Shown, Surface
 
 T = TypeVar("T")
 ScoreFunction = Callable[[str, list[str]], Any]
-
-_OPEN_CALLS = 8
 
 
 class FunctionScorer:
@@ -31,8 +29,9 @@ class FunctionScorer:
     over as they are. It returns one number per text, in the order of the texts: a
     list, tuple or array, or anything whose `tolist()` gives a list. NaN means
     missing: it is kept, and the Scored says how many. A coroutine function is
-    awaited, at most eight calls open at a time, in one event loop per call of
-    `score`; a loop that is already running is left alone (a thread is used).
+    awaited, at most eight calls open at a time, in an event loop of evenhand's own
+    that lives on between calls, so that an async client may keep its connections; a
+    loop that is already running is left alone.
 
     An exception inside the function is the failure of that row: all its scores are
     missing and `failure` holds the reason, whatever the exception and however many
@@ -93,22 +92,14 @@ class FunctionScorer:
                 message names the slate. A window holds more than `max_window` texts.
         """
         for item in shown:
-            self._require_fits(item)
+            require_width(item, self.max_window, f"{self.name} takes at most")
         if is_async(self._f):
             return run_to_end(self._score_async(shown))
         return [self._score_one(item) for item in shown]
 
-    def _require_fits(self, item: Shown) -> None:
-        widest = max(map(len, item.presentation.windows), default=0)
-        if self.max_window is not None and widest > self.max_window:
-            raise ScorerError(
-                f"slate {item.slate.id!r}: a window of {widest} candidates, but {self.name} takes at "
-                f"most {self.max_window}. Choose a width up to {self.max_window}."
-            )
-
     def _score_one(self, item: Shown) -> Scored:
         answers: list[FloatArray] = []
-        for calls, texts in enumerate(_texts(item), start=1):
+        for calls, texts in enumerate(window_texts(item), start=1):
             try:
                 answer = self._f(item.slate.query, texts.copy())
                 if inspect.isawaitable(answer):
@@ -119,14 +110,14 @@ class FunctionScorer:
         return _assembled(item, answers)
 
     async def _score_async(self, shown: Sequence[Shown]) -> list[Scored]:
-        gate = asyncio.Semaphore(_OPEN_CALLS)
+        gate = asyncio.Semaphore(OPEN_CALLS)
 
         async def call(query: str, texts: list[str]) -> object:
             async with gate:
                 return await self._f(query, texts)
 
         async def one(item: Shown) -> Scored:
-            windows = _texts(item)
+            windows = window_texts(item)
             calls = (call(item.slate.query, texts.copy()) for texts in windows)
             answers = await asyncio.gather(*calls, return_exceptions=True)
             for answer in answers:
@@ -137,11 +128,16 @@ class FunctionScorer:
             checked = [self._checked(a, len(t), item) for a, t in zip(answers, windows, strict=True)]
             return _assembled(item, checked)
 
-        return list(await asyncio.gather(*map(one, shown)))
+        tasks = [asyncio.ensure_future(one(item)) for item in shown]
+        try:
+            return list(await asyncio.gather(*tasks))
+        finally:
+            for task in tasks:  # those that an error left running
+                task.cancel()
 
     def _checked(self, answer: object, n: int, item: Shown) -> FloatArray:
         try:
-            scores = _numbers(answer, n)
+            scores = numbers_of(answer, n)
         except ValueError as error:
             raise ScorerError(
                 f"{self.name}, slate {item.slate.id!r}: the function returned {error}; it must return "
@@ -234,12 +230,6 @@ async def _wait(answer: Awaitable[T]) -> T:
     return await answer
 
 
-def _texts(item: Shown) -> list[list[str]]:
-    """Return the texts of each window in slot order."""
-    texts = [candidate.full_text for candidate in item.slate.candidates]
-    return [[texts[i] for i in window] for window in item.presentation.windows]
-
-
 def _reason(error: Exception) -> str:
     return f"the function raised {type(error).__name__}: {error}"
 
@@ -253,34 +243,3 @@ def _assembled(item: Shown, answers: list[FloatArray]) -> Scored:
         f"the function returned NaN for {missing} of {shown.sum()} candidates" if missing else None
     )
     return Scored(scores, prompts=len(answers), failure=failure)
-
-
-def _numbers(answer: object, n: int) -> FloatArray:
-    """Return (n,) float64; a ValueError says what came instead."""
-    values = answer.tolist() if hasattr(answer, "tolist") else answer
-    if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
-        raise ValueError(f"{type(answer).__name__} {_cut(answer)}")
-    if len(values) != n:
-        raise ValueError(f"{len(values)} values for {n} texts")
-    return np.array([_number(value, place) for place, value in enumerate(values)], dtype=np.float64)
-
-
-def _cut(value: object) -> str:
-    try:
-        shown = repr(value)
-    except ValueError:  # an integer too long to be written out
-        return "of too many digits"
-    return shown if len(shown) <= 60 else shown[:60] + "..."
-
-
-def _number(value: object, place: int) -> float:
-    plain = value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value
-    if not isinstance(plain, numbers.Real):
-        raise ValueError(f"{type(value).__name__} {_cut(value)} as the score of text {place}")
-    try:
-        score = float(plain)
-    except OverflowError:
-        score = math.inf
-    if math.isinf(score):
-        raise ValueError(f"the infinite score {_cut(plain)} for text {place}")
-    return score

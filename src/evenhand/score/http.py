@@ -10,38 +10,30 @@ name and stands in no name, hash, record, repr or message.
 
 from __future__ import annotations
 
-import functools
 import json
 import math
-import ssl
 import threading
-import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, wait
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx
 
 from evenhand.errors import ScorerError, UsageError, require_count
-from evenhand.score.address import checked_address, key_headers
+from evenhand.score.address import checked_address
 from evenhand.score.budget import Budget, BudgetError, reported_tokens
+from evenhand.score.line import LONGEST_PAUSE, Got, Lines, UnreadableError, named_pause, untrusted
+from evenhand.score.workers import Workers
 
-__all__ = [
-    "Answer",
-    "BudgetError",
-    "Caller",
-    "HttpOptions",
-    "checked_address",
-    "key_headers",
-    "reported_tokens",
-]
+__all__ = ["Answer", "BudgetError", "Caller", "HttpOptions"]
 
-LONGEST_PAUSE = 60.0
+# Waiting for longer is waiting for ever; threads cannot be told to.
+LONGEST_TIME = 10**6
 _LONGEST_EXCERPT = 200
+# Bytes of a refusal that are looked at.
+_READ = 4096
 # No answer can come whatever is asked: no key, no right, no such place or model.
 _HOPELESS = (401, 403, 404)
 _AGAIN = (408, 429)
@@ -131,16 +123,10 @@ class Caller:
         self.options = options or HttpOptions()
         self.budget = Budget(self.options.budget_prompts, self.options.budget_tokens)
         self._tokens_of = tokens_of
-        self._secrets = tuple((headers or {}).values())
-        limit = self.options.concurrency
-        self._client = httpx.Client(
-            verify=_certificates(),
-            timeout=self.options.timeout,
-            headers={**(headers or {}), "Content-Type": "application/json"},
-            limits=httpx.Limits(max_connections=limit, max_keepalive_connections=limit),
-        )
-        self._pool = ThreadPoolExecutor(limit, thread_name_prefix="evenhand-http")
-        self.close = weakref.finalize(self, _release, self._pool, self._client)
+        self._headers = dict(headers or {})
+        self._lines = Lines(self._headers)
+        self._workers = Workers(self.options.concurrency, "evenhand-http")
+        self.close = weakref.finalize(self, _release, self._workers, self._lines)
 
     def __repr__(self) -> str:
         return f"Caller({self.base_url!r}, {self.options!r})"
@@ -157,7 +143,7 @@ class Caller:
         url = self.base_url + path
         self.budget.claim(len(bodies))
         stop = threading.Event()
-        futures = [self._pool.submit(self._one, url, body, stop) for body in bodies]
+        futures = [self._workers.submit(self._one, url, body, stop) for body in bodies]
         try:
             done, _ = wait(futures, return_when=FIRST_EXCEPTION)
             for future in done:
@@ -169,6 +155,14 @@ class Caller:
                 future.cancel()
 
     def _one(self, url: str, body: Mapping[str, Any], stop: threading.Event) -> Answer:
+        try:
+            return self._tried(url, body, stop)
+        except BaseException:
+            # Here, so that not one more is sent until the one who waits is told.
+            stop.set()
+            raise
+
+    def _tried(self, url: str, body: Mapping[str, Any], stop: threading.Event) -> Answer:
         failure, unreached, tries = "stopped: another request was refused", 0, 0
         content = json.dumps(body, allow_nan=False).encode()
         while tries <= self.options.retries and not stop.is_set():
@@ -176,17 +170,20 @@ class Caller:
             pause = min(self.options.pause * 2.0**tries, LONGEST_PAUSE)
             tries += 1
             try:
-                response, data = self._send(url, content)
+                with self._lines.one() as line:
+                    got = line.post(url, content, self.options.timeout)
+            except UnreadableError as error:
+                return Answer(None, str(error), tries)
             except httpx.RequestError as error:
-                failure = f"no answer: {type(error).__name__}"
+                failure = self._no_answer(error)
                 unreached += isinstance(error, httpx.ConnectError)
             else:
-                if response.status_code == 200:
-                    return self._counted(Answer(*_parsed(response, data), tries))
-                failure = self._refusal(response, data)
-                if response.status_code not in _AGAIN and response.status_code < 500:
+                if 200 <= got.status < 300:
+                    return self._counted(Answer(*_parsed(got), tries))
+                failure = self._refusal(url, got)
+                if got.status not in _AGAIN and got.status < 500:
                     return Answer(None, failure, tries)
-                pause = _named_pause(response, pause)
+                pause = named_pause(got.headers, pause)
             if tries <= self.options.retries:
                 stop.wait(pause)
         if tries and unreached == tries:
@@ -196,37 +193,38 @@ class Caller:
             )
         return Answer(None, f"{failure}, {tries} tries", tries)
 
-    def _send(self, url: str, content: bytes) -> tuple[httpx.Response, bytes]:
-        deadline = time.monotonic() + self.options.timeout
-        with self._client.stream("POST", url, content=content) as response:
-            data = bytearray()
-            # The client's timeout is of each read: a service that drips would never meet it.
-            for piece in response.iter_bytes():
-                data += piece
-                if time.monotonic() > deadline:
-                    raise httpx.ReadTimeout("the answer took too long")
-        return response, bytes(data)
-
-    def _refusal(self, response: httpx.Response, data: bytes) -> str:
-        """Return what a status other than 200 means; raise when it means it for all."""
-        status = response.status_code
-        said = self._excerpt(data)
-        if status in _HOPELESS:
+    def _no_answer(self, error: httpx.RequestError) -> str:
+        """Return why a request came to nothing; raise when all others will."""
+        fault = untrusted(error)
+        if fault is not None:
             raise ScorerError(
-                f"{response.url} answered {status}{said}; check the address, the model and the "
+                f"the certificate of {self.base_url} is not trusted ({fault}). Name the file of those "
+                "that you trust in the environment variable SSL_CERT_FILE, or check the address"
+            )
+        told = isinstance(error, (httpx.ConnectError, httpx.ProxyError))
+        return f"no answer: {type(error).__name__}" + (f", {self._cut(str(error))}" if told else "")
+
+    def _refusal(self, url: str, got: Got) -> str:
+        """Return what a status other than success means; raise when it means it for all."""
+        text = self._cut(got.data[:_READ].decode("utf-8", "replace"))
+        said = f": {text}" if text else ""
+        if got.status in _HOPELESS:
+            raise ScorerError(
+                f"{url} answered {got.status}{said}; check the address, the model and the "
                 "variable that holds the key"
             )
-        if 300 <= status < 400:
-            place = response.headers.get("Location", "nowhere")
-            raise ScorerError(f"{response.url} answered {status}, moved to {place}; use that address")
-        return f"the service answered {status}{said}"
+        if 300 <= got.status < 400:
+            place = self._cut(got.headers.get("Location", "nowhere"))
+            raise ScorerError(f"{url} answered {got.status}, moved to {place}; use that address")
+        return f"the service answered {got.status}{said}"
 
-    def _excerpt(self, data: bytes) -> str:
-        text = " ".join(data.decode("utf-8", "replace").split())
-        for secret in self._secrets:
+    def _cut(self, text: str) -> str:
+        """Return a foreign text as one short line, without the key and signs that print badly."""
+        text = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+        for secret in self._headers.values():
             for part in (secret, secret.rpartition(" ")[2]):
                 text = text.replace(part, "***") if part else text
-        return f": {text[:_LONGEST_EXCERPT]}" if text else ""
+        return text[:_LONGEST_EXCERPT]
 
     def _counted(self, answer: Answer) -> Answer:
         if self.options.budget_tokens is not None and answer.body is not None:
@@ -234,42 +232,23 @@ class Caller:
         return answer
 
 
-@functools.cache
-def _certificates() -> ssl.SSLContext:
-    """Return the certificates to trust: read once, as that takes longer than many a request."""
-    return httpx.create_ssl_context()
-
-
 def _require_seconds(name: str, value: object, lowest: float) -> None:
-    fits = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    if not fits or value < lowest:  # type: ignore[operator]
-        raise UsageError(f"{name} must be {'above' if lowest else 'at least'} 0 seconds, got {value!r}")
+    # Compared, not converted: an integer may be too large for a float.
+    fits = isinstance(value, (int, float)) and not isinstance(value, bool) and value < LONGEST_TIME
+    if not fits or not value >= lowest:  # type: ignore[operator]
+        bound = "above" if lowest else "at least"
+        raise UsageError(f"{name} must be {bound} 0 and under {LONGEST_TIME} seconds, got {value!r}")
 
 
-def _parsed(response: httpx.Response, data: bytes) -> tuple[Any | None, str | None]:
+def _parsed(got: Got) -> tuple[Any | None, str | None]:
     try:
-        body = json.loads(data)
+        body = json.loads(got.data)
     except (ValueError, RecursionError):
-        kind = response.headers.get("Content-Type", "unknown type").partition(";")[0]
-        return None, f"the answer is no JSON but {kind}"
+        kind = got.headers.get("Content-Type", "unknown type").partition(";")[0]
+        return None, f"the answer is no JSON but {kind:.40}"
     return (body, None) if body is not None else (None, "the answer is null")
 
 
-def _named_pause(response: httpx.Response, otherwise: float) -> float:
-    """Return the seconds of Retry-After (a number or a date), at most a minute."""
-    named = response.headers.get("Retry-After", "").strip()
-    try:
-        seconds = float(named)
-    except ValueError:
-        try:
-            date = parsedate_to_datetime(named)
-        except ValueError:
-            return otherwise
-        known = date if date.tzinfo else date.replace(tzinfo=UTC)
-        seconds = (known - datetime.now(UTC)).total_seconds()
-    return otherwise if math.isnan(seconds) else min(max(0.0, seconds), LONGEST_PAUSE)
-
-
-def _release(pool: ThreadPoolExecutor, client: httpx.Client) -> None:
-    pool.shutdown(wait=False, cancel_futures=True)
-    client.close()
+def _release(workers: Workers, lines: Lines) -> None:
+    workers.close()
+    lines.close()

@@ -11,61 +11,56 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from evenhand.score.prompt import AnswerLine, Part, WindowPrompt, too_long
+from evenhand.score.prompt import Part, WindowPrompt, too_long
 
 
 def isolated_prompt(
-    slate: str, parts: Sequence[Part], context: int, max_candidate_tokens: int | None
+    slate: str,
+    form: Sequence[Part],
+    query: Sequence[int],
+    candidates: Sequence[tuple[int, ...]],
+    context: int,
+    max_candidate_tokens: int | None,
 ) -> WindowPrompt:
     """Return the prompt of one window of isolated candidates.
 
     Args:
         slate: id of the slate, for messages.
-        parts: the shared parts (index -1), then those of one branch after the other.
+        form: of a window of one; what stands before its candidate is shared.
+        query: ids of the query. candidates: ids of each candidate, by slot.
         context: most tokens of the shared part and one branch together.
         max_candidate_tokens: cut of each candidate; None = only what the context forces.
 
     Raises:
         InputError: shared part and answer form leave no room for a candidate.
     """
-    ids = [token for part in parts if part.segment.index < 0 for token in part.ids]
-    shared = len(ids)
+    place = next(i for i, part in enumerate(form) if part.segment.kind == "candidate")
+    [line] = [part.line for part in form if part.line is not None]
+    ids = _ids(form[:place], query)
+    # Nothing is read after the readout, so nothing is shown there.
+    closing = [*_ids(form[place + 1 :], query), *line.head]
+    shared, fixed = len(ids), len(ids) + len(closing)
+    # Also for an empty candidate: whether a prompt fits must not depend on who is in it.
+    if fixed >= context:
+        raise too_long(slate, fixed, context, "a shorter query")
     branches, positions = [0] * shared, list(range(shared))
-    own: dict[int, list[Part]] = {}
-    for part in parts:
-        if part.segment.index >= 0:
-            own.setdefault(part.segment.index, []).append(part)
-    readouts, truncated, escaped = [], [], []
-    grades: tuple[int, ...] = ()
-    for slot in sorted(own):
-        [candidate], [line] = _candidate(own[slot]), _lines(own[slot])
-        others = [part for part in own[slot] if part is not candidate]
-        fixed = shared + sum(len(part.ids) for part in others) + len(line.head)
-        # Also for an empty candidate: whether a prompt fits must not depend on who is in it.
-        if fixed >= context:
-            raise too_long(slate, fixed, context, "a shorter query")
-        kept = candidate.ids[: context - fixed][:max_candidate_tokens]
-        branch = [*kept, *(token for part in others for token in part.ids), *line.head]
-        ids += branch
-        branches += [slot + 1 if len(own) > 1 else 0] * len(branch)
-        positions += range(shared, shared + len(branch))
-        # Nothing is read after the readout, so nothing is shown there.
+    readouts, truncated = [], []
+    for slot, candidate in enumerate(candidates):
+        kept = candidate[: context - fixed][:max_candidate_tokens]
+        size = len(kept) + len(closing)
+        ids += kept
+        ids += closing
+        branches += [slot + 1 if len(candidates) > 1 else 0] * size
+        positions += range(shared, shared + size)
         readouts.append(len(ids) - 1)
-        truncated.append(len(candidate.ids) - len(kept))
-        escaped.append(candidate.escaped)
-        grades = line.grades
+        truncated.append(len(candidate) - len(kept))
     return WindowPrompt(
-        tuple(ids), tuple(branches), tuple(positions), tuple(readouts),
-        grades, tuple(truncated), tuple(escaped),
-    )  # fmt: skip
+        tuple(ids), tuple(branches), tuple(positions), tuple(readouts), line.grades, tuple(truncated)
+    )
 
 
-def _candidate(branch: Sequence[Part]) -> list[Part]:
-    return [part for part in branch if part.segment.kind == "candidate"]
-
-
-def _lines(branch: Sequence[Part]) -> list[AnswerLine]:
-    return [part.line for part in branch if part.line is not None]
+def _ids(parts: Sequence[Part], query: Sequence[int]) -> list[int]:
+    return [token for part in parts for token in (query if part.segment.kind == "query" else part.ids)]
 
 
 def pieces(prompt: WindowPrompt, token_budget: int) -> list[WindowPrompt]:

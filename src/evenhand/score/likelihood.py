@@ -89,7 +89,8 @@ class LikelihoodScorer:
         self._forward = Forward(loaded.model, token_budget=self.options.token_budget)
         self._head = checked_head(self._forward)
         self._tokens = TokenizerTokens(loaded.tokenizer)
-        self._context = context_of(self._forward.model)
+        context = context_of(self._forward.model)
+        self._context = min(context, self._forward.longest or context)
         self._opening = opening(loaded.tokenizer) + BEFORE_CANDIDATE
         self.dtype = str(self._forward.model.dtype).removeprefix("torch.")
         forms = [self._opening, BEFORE_QUERY, self.options.max_candidate_tokens]

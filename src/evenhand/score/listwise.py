@@ -216,7 +216,7 @@ def _remark(walks: Sequence[_Walk], repair: Repair) -> str | None:
 
 _LOADING = ("device", "dtype", "revision", "adapter")
 _LOCAL = ("chat_template", "context", "token_budget")
-_CHAT = ("base_url", "key_variable")
+_CHAT = ("base_url", "key_variable", "revision")
 
 
 def open_listwise(spec: str, **options: Any) -> ListwiseScorer:
@@ -226,7 +226,7 @@ def open_listwise(spec: str, **options: Any) -> ListwiseScorer:
         spec: "openai:MODEL" (an OpenAI-compatible chat endpoint), or a local model:
             "hf:...", "gguf:...", "smollm2-135m".
         options: fields of `ListwiseOptions`; rubric, markers, marker_seed and enclose of
-            the surface; for an endpoint base_url, key_variable and fields of
+            the surface; for an endpoint base_url, key_variable, revision and fields of
             `http.HttpOptions`, for a local model device, dtype, revision, adapter,
             chat_template, context and token_budget.
 

@@ -82,7 +82,8 @@ class LocalScorer:
         """Wrap a loaded model (`models.load`).
 
         Raises:
-            UsageError: the surface names something unknown.
+            UsageError: the surface names something unknown, or the context is more than
+                the seam carries.
             ScorerError: the architecture does not carry the attention seam, its logits
                 are not those of its output head, or it cannot show the visibility.
         """
@@ -101,7 +102,7 @@ class LocalScorer:
         self._builder = PromptBuilder(
             tokens,
             chat_of(loaded.tokenizer, self.options.chat_template),
-            self.options.context or context_of(self._forward.model),
+            self._context(),
             self.options.max_candidate_tokens,
             single_token_signs(tokens),
         )
@@ -112,6 +113,17 @@ class LocalScorer:
     def order_free(self) -> bool:
         """Whether the scorer's own surface isolates candidates; it then shows no other."""
         return self.surface.visibility == "isolated"
+
+    def _context(self) -> int:
+        """Return the most tokens a candidate's prompt may have, as asked and as the seam carries."""
+        longest = self._forward.longest
+        asked = self.options.context or context_of(self._forward.model)
+        if longest is not None and (self.options.context or 0) > longest:
+            raise UsageError(
+                f"context={asked}, but beyond {longest} tokens {self.name} reads a prompt in a way "
+                f"that is not carried here; use a context of at most {longest}"
+            )
+        return min(asked, longest or asked)
 
     def _revision(self, loaded: Loaded) -> str:
         settings = [

@@ -94,7 +94,10 @@ def _by_rank(model: Any, query: str, texts: list[str]) -> list[float]:
         score = _field(result, "score")
         rank = _field(result, "rank")
         # Ranks begin at 1; without them the order of the results is the ranking.
-        by_rank = (len(texts) - (order if rank is None else int(rank) - 1)) / len(texts)
+        at = order + 1 if rank is None else _whole(rank, result)
+        if score is None and not 1 <= at <= len(texts):
+            raise ScorerError(f"rank {at} is none of 1 to {len(texts)}: {result!r:.200}")
+        by_rank = (len(texts) - at + 1) / len(texts)
         scores[place] = by_rank if score is None else float(score)
     return scores
 
@@ -113,8 +116,16 @@ def _place(result: Any) -> int:
         if found is None:
             found = _field(_field(result, "document"), name)
         if found is not None:
-            return int(found)
+            return _whole(found, result)
     raise ScorerError(f"a result of rank does not say which text it is about: {result!r:.200}")
+
+
+def _whole(value: Any, result: Any) -> int:
+    """Return a whole number that came as one, or as its digits; nothing is rounded."""
+    text = str(value)
+    if isinstance(value, bool) or not (text.isascii() and text.isdigit()):
+        raise ScorerError(f"{value!r:.40} is no whole number from 0: {result!r:.200}")
+    return int(text)
 
 
 def _field(result: Any, name: str) -> Any:

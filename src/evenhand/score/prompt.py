@@ -89,7 +89,7 @@ class WindowPrompt:
     readouts: tuple[int, ...]
     grades: tuple[int, ...]
     truncated: tuple[int, ...]
-    escaped: tuple[int, ...]
+    escaped: tuple[int, ...] = ()
     query_escaped: int = 0
 
 
@@ -102,6 +102,8 @@ def common_cap(lengths: Sequence[int], room: int) -> int:
     if room < 0:
         return -1
     longest = max(lengths, default=0)
+    if sum(lengths) <= room:
+        return longest
     low, high = 0, longest
     while low < high:
         middle = (low + high + 1) // 2
@@ -127,15 +129,13 @@ def too_long(slate: str, fixed: int, context: int, remedy: str) -> InputError:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A segment of a prompt in ids.
+    """A segment of a window's form in ids; those of texts are not known before there is a slate.
 
     Attributes:
-        segment: what it was. ids: its token ids; none for an answer line.
+        segment: what it was. ids: its token ids; none of a text or an answer line.
         line: the answer line, of a "slot" segment.
-        escaped: control tokens that its text spelled.
     """
 
     segment: Segment
     ids: tuple[int, ...] = ()
     line: AnswerLine | None = None
-    escaped: int = 0

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evenhand.errors import UsageError
+from evenhand.score.thoughts import without_thought
 
-_THINKING, _THOUGHT = "<think>", "</think>"
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]")
-_BETWEEN = re.compile(r"\s*[,;>]\s*|\s+")
+_BETWEEN = re.compile(r"[,;>\s]+")
 _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
 _SIGN = re.compile(r"[A-Z]{1,2}|[+-]?[0-9]+")
 
@@ -80,7 +80,7 @@ def parse_ranking(answer: str, markers: int | Sequence[str]) -> Ranking:
     slots, pattern = _slots(markers)
     order: dict[int, None] = {}
     invalid = repeated = 0
-    for name in _names(_said(answer), slots, pattern):
+    for name in _names(without_thought(answer), slots, pattern):
         slot = slots.get(name)
         if slot is None:
             invalid += 1
@@ -89,12 +89,6 @@ def parse_ranking(answer: str, markers: int | Sequence[str]) -> Ranking:
         else:
             order[slot] = None
     return Ranking(tuple(order), len(slots), invalid, repeated)
-
-
-def _said(answer: str) -> str:
-    """Return what a reasoning model answered after its thoughts; "" when it never came to that."""
-    _, ended, after = answer.rpartition(_THOUGHT)
-    return "" if not ended and answer.lstrip().startswith(_THINKING) else after
 
 
 def _slots(markers: int | Sequence[str]) -> tuple[dict[str, int], re.Pattern[str]]:

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
+from types import MappingProxyType, NoneType
 from typing import Any, get_args
 
 import httpx
 import numpy as np
 
 from evenhand.errors import InputError, ScorerError, UsageError, require_count
+from evenhand.score.address import checked_address, key_headers, require_fields
+from evenhand.score.budget import reported_tokens
 from evenhand.score.dialects import DIALECTS, ShapeError, dialect_of, read_scores, request
-from evenhand.score.http import (
-    Answer,
-    Caller,
-    HttpOptions,
-    checked_address,
-    key_headers,
-    reported_tokens,
-)
+from evenhand.score.http import Answer, Caller, HttpOptions
+from evenhand.score.windows import require_width, window_texts
 from evenhand.seeds import content_hash
 from evenhand.types import FloatArray, Scale, Scored, Shown, Surface
 
@@ -68,11 +63,11 @@ class RerankOptions:
                 require_count(what, getattr(self, what))
         if self.max_documents is not None and (self.width or 0) > self.max_documents:
             raise UsageError(f"width {self.width} is over max_documents, {self.max_documents}")
-        if self.truncate not in (None, True, False) or not isinstance(self.order_free, bool):
+        if not isinstance(self.truncate, (bool, NoneType)) or not isinstance(self.order_free, bool):
             raise UsageError("truncate and order_free must be True or False")
         if self.scale is not None and self.scale not in get_args(Scale):
             raise UsageError(f"scale {self.scale!r} is unknown; known are {get_args(Scale)}")
-        _require_fields(self.extra)
+        require_fields(self.extra)
 
 
 class RerankScorer:
@@ -148,7 +143,7 @@ class RerankScorer:
             BudgetError: the budget does not reach.
         """
         for item in shown:
-            self._require_fits(item)
+            require_width(item, self.max_window, "max_documents is")
         bodies = [body for item in shown for body in self._bodies(item)]
         answers = iter(self._caller.post(self._path, bodies))
         return [
@@ -167,25 +162,14 @@ class RerankScorer:
                     "Name the service's own field in extra."
                 )
             switch = spoken.truncate[options.truncate]
-        taken = {"query", "model", spoken.candidates, spoken.limit, *switch} & options.extra.keys()
-        if taken:
-            raise UsageError(f"extra names {sorted(map(str, taken))}, which evenhand sets itself")
+        ours = {"query", "model", spoken.candidates, spoken.limit or "query", *switch}
+        require_fields(options.extra, frozenset(ours))
         fields: dict[str, Any] = {**spoken.extra, **options.extra, **switch}
         return fields if options.model is None else {"model": options.model, **fields}
 
-    def _require_fits(self, item: Shown) -> None:
-        widest = max(map(len, item.presentation.windows), default=0)
-        if self.max_window is not None and widest > self.max_window:
-            raise ScorerError(
-                f"slate {item.slate.id!r}: a window of {widest} candidates, but max_documents is "
-                f"{self.max_window}. Choose a width up to that."
-            )
-
     def _bodies(self, item: Shown) -> Iterator[dict[str, Any]]:
-        texts = [candidate.full_text for candidate in item.slate.candidates]
-        for window in item.presentation.windows:
-            asked = request(DIALECTS[self.dialect], item.slate.query, [texts[i] for i in window])
-            yield {**asked, **self._fields}
+        for texts in window_texts(item):
+            yield {**request(DIALECTS[self.dialect], item.slate.query, texts), **self._fields}
 
     def _gathered(self, item: Shown, answers: Sequence[Answer]) -> Scored:
         scores: list[FloatArray] = []
@@ -268,12 +252,3 @@ def _split(url: str) -> tuple[str, str]:
     address = httpx.URL(checked_address(url))
     path = address.raw_path.decode("ascii").rstrip("/")
     return str(address.copy_with(raw_path=b"/")).rstrip("/"), path
-
-
-def _require_fields(extra: object) -> None:
-    try:
-        plain = isinstance(extra, Mapping) and json.dumps(dict(extra), allow_nan=False)
-    except (TypeError, ValueError):
-        plain = False
-    if not plain or not all(isinstance(key, str) for key in extra):  # type: ignore[attr-defined]
-        raise UsageError(f"extra must be a dict of plain values by field, got {extra!r}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import math
-import numbers
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
@@ -15,13 +14,14 @@ import numpy as np
 
 from evenhand.errors import ScorerError, UsageError, require_count
 from evenhand.score.identity import revision_of
-from evenhand.score.waiting import is_async, run_to_end
+from evenhand.score.returned import number, shortened
+from evenhand.score.waiting import OPEN_CALLS, is_async, run_to_end
+from evenhand.score.windows import require_width, window_texts
 from evenhand.types import FloatArray, Scale, Scored, Shown, Surface
 
 Judge = Callable[[str, str, str], Any]
 
 _SAID = {"a": 1.0, "b": 0.0, "tie": 0.5}
-_OPEN_CALLS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,17 +100,8 @@ class PairwiseScorer:
         return [_gathered(item, own, votes) for item, own in zip(shown, windows, strict=True)]
 
     def _windows(self, item: Shown) -> list[_Window]:
-        widest = max(map(len, item.presentation.windows), default=0)
-        if self.max_window is not None and widest > self.max_window:
-            raise ScorerError(
-                f"slate {item.slate.id!r}: a window of {widest} candidates, but {self.name} takes at "
-                f"most {self.max_window}. Choose a width up to {self.max_window}."
-            )
-        texts = [candidate.full_text for candidate in item.slate.candidates]
-        return [
-            _Window(item.slate.query, tuple(texts[i] for i in window))
-            for window in item.presentation.windows
-        ]
+        require_width(item, self.max_window, f"{self.name} takes at most")
+        return [_Window(item.slate.query, tuple(texts)) for texts in window_texts(item)]
 
     def _vote(self, answer: object) -> float | str:
         """Return the share of the point that goes to the first text; a text says why there is none."""
@@ -118,17 +109,16 @@ class PairwiseScorer:
             return f"the judge raised {type(answer).__name__}: {answer}"
         if answer is None:
             return "the judge gave no answer"
-        if isinstance(answer, str):
-            value = _SAID.get(answer.strip().lower(), -1.0)
-        else:
-            plain = answer.item() if hasattr(answer, "item") else answer
-            value = float(plain) if isinstance(plain, numbers.Real) else -1.0
+        try:
+            value = _SAID[answer.strip().lower()] if isinstance(answer, str) else number(answer)
+        except (KeyError, ValueError):
+            value = -1.0
         if math.isnan(value):
             return "the judge gave no answer"
         if not 0 <= value <= 1:
             raise ScorerError(
-                f"{self.name} returned {answer!r:.80}; a judge returns the probability that the first "
-                "text is better, in [0, 1], or True, False, 'a', 'b', 'tie'; None is no answer"
+                f"{self.name} returned {shortened(answer)}; a judge returns the probability that the "
+                "first text is better, in [0, 1], or True, False, 'a', 'b', 'tie'; None is no answer"
             )
         return 0.5 if value == 0.5 else float(value > 0.5)
 
@@ -169,7 +159,7 @@ def _ask(f: Judge, query: str, a: str, b: str) -> object:
 
 
 async def _ask_async(f: Judge, asked: Sequence[tuple[str, str, str]]) -> list[object]:
-    gate = asyncio.Semaphore(_OPEN_CALLS)
+    gate = asyncio.Semaphore(OPEN_CALLS)
 
     async def one(query: str, a: str, b: str) -> object:
         async with gate:

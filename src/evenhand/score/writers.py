@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -11,7 +10,10 @@ from evenhand.errors import UsageError
 from evenhand.models.generate import greedy
 from evenhand.models.load import Loaded
 from evenhand.present.surface import Messages
-from evenhand.score.http import Caller, HttpOptions, key_headers, reported_tokens
+from evenhand.score.address import KEY_VARIABLE, endpoint_address, key_headers
+from evenhand.score.answers import chat_text
+from evenhand.score.budget import reported_tokens
+from evenhand.score.http import Caller, HttpOptions
 from evenhand.score.identity import revision_of
 from evenhand.score.rankprompt import RankPrompt
 from evenhand.score.tokens import TokenizerTokens, chat_of
@@ -70,6 +72,7 @@ class ChatWriter:
         *,
         base_url: str | None = None,
         key_variable: str | None = None,
+        revision: str | None = None,
         http: HttpOptions | None = None,
     ) -> None:
         """Name model and service; nothing is sent.
@@ -79,23 +82,24 @@ class ChatWriter:
             base_url: up to and without "/chat/completions"; None = OPENAI_BASE_URL.
             key_variable: environment variable that holds the key; None = OPENAI_API_KEY,
                 if it is set.
+            revision: your name for the weights behind the endpoint, which cannot be seen
+                from here; change it with them.
             http: how the service is asked.
 
         Raises:
-            UsageError: no model, no address, or a named key variable that is empty.
+            UsageError: no model, no address, a revision that is no name, or a named key
+                variable that is empty.
         """
+        if revision is not None and (not isinstance(revision, str) or not revision):
+            raise UsageError(f"revision must be a name, got {revision!r}")
         if not model.strip():
             raise UsageError("an endpoint needs a model: listwise:openai:MODEL")
-        base = base_url or os.environ.get("OPENAI_BASE_URL", "")
-        if not base:
-            raise UsageError(
-                "an endpoint needs an address; give base_url=http://host:port/v1 or set OPENAI_BASE_URL"
-            )
         self.model = model
         self.name = f"openai:{model}"
-        self._caller = Caller(base, http, key_headers(key_variable, "OPENAI_API_KEY"))
-        self.revision = content_hash([self._caller.base_url, model])[:16]
-        self.unseen = ("the weights behind the service",)
+        self._caller = Caller(endpoint_address(base_url), http, key_headers(key_variable, KEY_VARIABLE))
+        made = content_hash([self._caller.base_url, model])[:16]
+        self.revision = f"{revision} {made}" if revision else made
+        self.unseen = () if revision else ("the weights behind the service",)
 
     def write(self, prompts: Sequence[RankPrompt], max_tokens: Sequence[int]) -> list[Reply]:
         """Send one request a prompt, side by side.
@@ -125,14 +129,8 @@ class ChatWriter:
 
 def _said(body: Any) -> Reply:
     tokens = reported_tokens(body) or 0
-    try:
-        content = body["choices"][0]["message"]["content"]
-    except (LookupError, TypeError):
-        return Reply(None, "the answer is no chat completion", tokens)
-    # None is what a model that only thought has said.
-    if content is not None and not isinstance(content, str):
-        return Reply(None, "the answer holds no text", tokens)
-    return Reply(content or "", None, tokens)
+    text, failure = chat_text(body)
+    return Reply(None, failure, tokens) if failure else Reply(text or "", None, tokens)
 
 
 class LocalWriter:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 from evenhand.present.texts import Skeleton
 from evenhand.score.prompt import GRADES
+from evenhand.score.thoughts import without_thought
 
 OTHER = "line in another form"
 UNKNOWN = "unknown marker"
 RANGE = "grade that is none of 0 to 3"
 REPEATED = "repeated marker"
-_THINKING, _THOUGHT = "<think>", "</think>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def parse_written(text: str, markers: Sequence[str], skeleton: Skeleton) -> Writ
     pattern = _pattern(skeleton)
     grades: list[int | None] = [None] * len(markers)
     refused: dict[str, int] = {}
-    lines = [line.strip() for line in _said(text).splitlines() if line.strip()]
+    lines = [line.strip() for line in without_thought(text).splitlines() if line.strip()]
     if lines and lines[0] == skeleton.header:
         lines = lines[1:]
     for line in lines:
@@ -53,11 +53,6 @@ def parse_written(text: str, markers: Sequence[str], skeleton: Skeleton) -> Writ
         if reason is not None:
             refused[reason] = refused.get(reason, 0) + 1
     return Written(tuple(grades), refused)
-
-
-def _said(text: str) -> str:
-    _, ended, rest = text.rpartition(_THOUGHT)
-    return "" if not ended and text.lstrip().startswith(_THINKING) else rest
 
 
 def _pattern(skeleton: Skeleton) -> re.Pattern[str]:

@@ -22,7 +22,8 @@ from evenhand.study.consume import saved_reading
 from evenhand.study.counted import counted
 from evenhand.study.curve import OverlapCurve
 from evenhand.study.decisions import decision_writer
-from evenhand.study.diagnose import Facts, diagnose
+from evenhand.study.diagnose import diagnose
+from evenhand.study.facts import Facts
 from evenhand.study.failures import gave_none
 from evenhand.study.measures import Values, choose, join, measure_batch, with_high
 from evenhand.study.ranked import ranked

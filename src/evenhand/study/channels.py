@@ -13,7 +13,7 @@ from evenhand.measure.checks import came, listed, of_kind
 from evenhand.present.design import SlateDesign, design
 from evenhand.records import RunFolder, write_asked
 from evenhand.study.analyse import analyse
-from evenhand.study.analysis import Analysis, Finding
+from evenhand.study.analysis import Analysis, Finding, gravest_first
 from evenhand.study.failures import Failures
 from evenhand.study.fingerprint import fingerprint
 from evenhand.study.given import require_scorer
@@ -52,6 +52,7 @@ class ChannelRow:
         analysis: of the run; None when nothing of it is defined.
         signs: what `study.fingerprint` reads.
         variants: mean number of varied rows of a slate.
+        failure: why every score of its run is missing, else empty.
     """
 
     channel: str
@@ -59,6 +60,7 @@ class ChannelRow:
     analysis: Analysis | None
     signs: Signs
     variants: float
+    failure: str = ""
 
     def value(self, measure: str) -> Estimate | None:
         """Return the estimate of a measure, None where the run does not have it."""
@@ -80,7 +82,8 @@ class ChannelStudy:
         scorer: name, revision, scale, order_free, channels.
         settings: M, B, rule, seed, surface, number of slates.
         rows: one per channel, in the order asked.
-        findings: the kind of scorer that the channels point to, the gravest first.
+        findings: channels that failed, and the kind of scorer that the others point to, the
+            gravest first.
     """
 
     scorer: Mapping[str, Any]
@@ -206,8 +209,17 @@ def study_channels(
         write_asked(folder.path, threshold, measures)
     _require_measured(scorer, found, folders)
     settings = _settings(designs[asked[0]], folders[asked[0]])
-    findings = fingerprint({row.channel: row.signs for row in found})
+    kinds = fingerprint({row.channel: row.signs for row in found})
+    findings = gravest_first((*_failed(found), *kinds))
     return ChannelStudy(describe(scorer), settings, tuple(found), findings)
+
+
+def _failed(rows: Sequence[ChannelRow]) -> list[Finding]:
+    return [
+        Finding("channel_failed", "error", f"Nothing is known of {row.channel}: {row.failure}.")
+        for row in rows
+        if row.failure
+    ]
 
 
 def _require_measured(
@@ -241,6 +253,8 @@ def _row(channel: str, folder: RunFolder, names: Sequence[str], threshold: float
     variants = signs.rows / folder.n_slates if folder.n_slates else 0.0
     try:
         analysis = analyse(folder, measures=names, threshold=threshold)
-    except (NothingMeasuredError, ScorerError):
+    except NothingMeasuredError:
         return ChannelRow(channel, folder.path, None, signs, variants)
+    except ScorerError as error:
+        return ChannelRow(channel, folder.path, None, signs, variants, str(error))
     return ChannelRow(channel, folder.path, analysis, signs, variants)

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Callable, Iterator
+from typing import Literal
 
 from evenhand.study.analysis import (
     LOW_MASS,
     MOVED,
-    Curve,
     Finding,
-    ThresholdFit,
     gravest_first,
     mean_of,
 )
 from evenhand.study.counted import counted
+from evenhand.study.facts import Facts
 from evenhand.study.keeps import keeps
-from evenhand.study.remedied import by_construction
-from evenhand.types import Estimate
+from evenhand.study.remedied import by_construction, probes_shared, settled_elsewhere
 
 # Float32 scores of one prompt differ by less from batch to batch.
 STEADY = 1e-5
@@ -32,45 +29,6 @@ FEW_SLATES = 10
 LARGE_SHARE = 0.1
 # A noise floor above this share of the instability explains much of it.
 COMPARABLE = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """The numbers that findings are made from.
-
-    Attributes:
-        scorer: name, scale, order_free. counts: as in `Analysis`.
-        stability, floor, decisions: estimates by measure name.
-        threshold: how retained sets were cut, or None. threshold_reason: why it
-            is not the F1 rule; empty when it is.
-        repeat_difference: largest |canonical - repeat| score; NaN = no repeat row.
-        random_difference: largest |canonical - random| score.
-        label_mass: mean probability of the grades; NaN = not known.
-        low_mass_share: share of scores whose label mass is under `LOW_MASS`.
-        reasons: a few of the failures. overlap_curve: as in `Analysis`.
-    """
-
-    scorer: Mapping[str, Any] = field(default_factory=dict)
-    counts: Mapping[str, int] = field(default_factory=dict)
-    stability: Mapping[str, Estimate] = field(default_factory=dict)
-    floor: Mapping[str, Estimate] = field(default_factory=dict)
-    decisions: Mapping[str, Estimate] = field(default_factory=dict)
-    threshold: ThresholdFit | None = None
-    threshold_reason: str = ""
-    repeat_difference: float = math.nan
-    random_difference: float = math.nan
-    label_mass: float = math.nan
-    low_mass_share: float = math.nan
-    reasons: tuple[str, ...] = ()
-    overlap_curve: Curve | None = None
-
-    def count(self, name: str) -> int:
-        """Return a count, 0 when it was not taken."""
-        return int(self.counts.get(name, 0))
-
-    def share(self, part: str, whole: str) -> float:
-        """Return one count over another, 0 when there is nothing to divide."""
-        return self.count(part) / self.count(whole) if self.count(whole) else 0.0
 
 
 def _unsteady(facts: Facts) -> Iterator[Finding]:
@@ -297,6 +255,11 @@ def diagnose(facts: Facts) -> tuple[Finding, ...]:
         One finding per thing seen; () when there is nothing to say.
     """
     found = [finding for rule in RULES for finding in rule(facts)]
-    others = (keeps(facts.decisions, facts.overlap_curve), by_construction(facts.scorer))
+    others = (
+        keeps(facts.decisions, facts.overlap_curve),
+        by_construction(facts.scorer),
+        settled_elsewhere(facts.scorer, facts.threshold),
+        probes_shared(facts.scorer),
+    )
     found += [finding for finding in others if finding is not None]
     return gravest_first(found)

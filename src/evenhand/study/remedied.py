@@ -6,21 +6,22 @@ import itertools
 from collections.abc import Mapping
 from typing import Any
 
-from evenhand.study.analysis import Finding
+from evenhand.study.analysis import Finding, ThresholdFit
 from evenhand.study.protocol import StudyDesign
 from evenhand.types import Plan, Presentation, RowKind, Scorer, Slate
 
 # Each random row is one ensemble of the orders a remedy draws; fewer say little of the next.
 LEAST_ENSEMBLES = 4
 
-_FACTS = ("remedies", "draws", "by_construction")
+_FACTS = ("remedies", "draws", "settles_at", "by_construction")
 
 
 def remedy_facts(scorer: Scorer) -> dict[str, Any]:
     """Return what records say of a scorer's remedies, {} when it has none.
 
-    Keys: remedies (names, innermost first), draws (each row has draws of its own) and,
-    for a remedy that is stable by construction, by_construction (a sentence).
+    Keys: remedies (names, innermost first), draws (each row has draws of its own) and, where
+    there is one, settles_at (the threshold that `adaptive` spends its orders on) and
+    by_construction (a sentence on why no order can move the scores).
     """
     facts = getattr(scorer, "facts", None)
     if not isinstance(facts, Mapping) or "remedies" not in facts:
@@ -63,6 +64,43 @@ def by_construction(scorer: Mapping[str, Any]) -> Finding | None:
         f"Stable by construction: {sentence}. Agreement is shown under other salts, which is what "
         "another arbitrary order would have decided; judge it by that and by the design membership, "
         "and do not rank it among scorers that see the order.",
+    )
+
+
+def probes_shared(scorer: Mapping[str, Any]) -> Finding | None:
+    """Return the finding that rows share the probes of `calibrate`, so that each looks cheap.
+
+    Args:
+        scorer: its description in the records.
+    """
+    heads = [str(name).partition(":")[0] for name in scorer.get("remedies", ())]
+    if "calibrate" not in heads or scorer.get("order_free"):
+        return None
+    return Finding(
+        "probes_shared",
+        "note",
+        "Probes of calibrate are read once a query and shared by its rows, and the cost is the mean "
+        "over rows. A query that is served once pays for its probes alone: one prompt for each width "
+        "of its windows.",
+    )
+
+
+def settled_elsewhere(scorer: Mapping[str, Any], threshold: ThresholdFit | None) -> Finding | None:
+    """Return the finding that retained sets are not cut where `adaptive` settles, or None.
+
+    Args:
+        scorer: its description in the records.
+        threshold: how retained sets were cut, or None.
+    """
+    at = scorer.get("settles_at")
+    if at is None or threshold is None or all(fold == at for fold in threshold.folds):
+        return None
+    cut = " / ".join(f"{fold:.3g}" for fold in threshold.folds)
+    return Finding(
+        "settled_elsewhere",
+        "note",
+        f"adaptive spends its orders on the decision at {at:.6g}, and retained sets are cut at {cut}: "
+        "their overlap says little of what it settles. Give the audit the same threshold.",
     )
 
 

@@ -93,7 +93,7 @@ def scorer_record(loaded: Loaded, settings: Training, provenance: Provenance) ->
     """Return what `scorer.json` holds, as JSON values."""
     surface, run = settings.views.surface, settings.run
     builder = prompt_builder(loaded, run.max_candidate_tokens)
-    return {
+    record = {
         "format": FORMAT,
         "evenhand": __version__,
         "base": {"name": _named(settings.base), "revision": loaded.revision, "dtype": loaded.dtype},
@@ -108,13 +108,15 @@ def scorer_record(loaded: Loaded, settings: Training, provenance: Provenance) ->
         "threshold": None,
         "threshold_tuned": None,
         "training": {
-            "settings": _plain({**asdict(settings), "base": _named(settings.base)}),
+            "settings": {**asdict(settings), "base": _named(settings.base)},
             "steps": provenance.steps,
-            "labels": _plain(dict(provenance.labels)),
+            "labels": provenance.labels,
         },
-        "measures": None if provenance.measures is None else _plain(dict(provenance.measures)),
-        "measured_on": _plain(dict(provenance.looked)),
+        "measures": provenance.measures,
+        "measured_on": provenance.looked,
     }
+    found: dict[str, Any] = _plain(record)
+    return found
 
 
 def _named(base: str) -> str:

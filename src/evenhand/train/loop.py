@@ -83,7 +83,9 @@ def train(
         ScorerError: a loss or gradient is not finite.
     """
     # Number types are the grader's business, whatever the launcher was configured with.
-    accelerator = require("accelerate").Accelerator(mixed_precision="no")
+    accelerator = require("accelerate").Accelerator(
+        mixed_precision="no", cpu=loaded.device.type == "cpu"
+    )
     slates, run = by_id(labelled), settings.run
     groups = plan(slates, settings)
     machine = _Machine(loaded, settings, accelerator.device)

@@ -1,0 +1,186 @@
+"""`evenhand train` from a file of settings to a scorer that opens."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("peft")
+
+from evenhand.types import Candidate, Slate, slate_to_dict
+
+
+@pytest.fixture
+def base(tmp_path, tiny_model, tiny_tokenizer):
+    """The folder of a tiny model."""
+    from evenhand.models.quiet import quiet
+
+    with quiet():
+        tiny_model("llama", layers=1).save_pretrained(tmp_path / "base")
+    tiny_tokenizer.save_pretrained(tmp_path / "base")
+    return tmp_path / "base"
+
+
+@pytest.fixture
+def config(tmp_path, base):
+    """A file of settings for two steps on it."""
+    path = tmp_path / "config.toml"
+    path.write_text(
+        f'base = "hf:{base}"\n[views]\nwidths = [2]\n[objective]\nconsistency = 2\n'
+        "[weights]\nrank = 2\nalpha = 4\n[run]\nwindows = 4\nsteps = 2\nsave_every = 1\n"
+    )
+    return path
+
+
+def slates(tmp_path, prefix, count, size=3):
+    path = tmp_path / f"{prefix}.jsonl"
+    made = [
+        Slate(
+            f"{prefix}{i}", f"{prefix} query {i}",
+            tuple(Candidate(f"c{j}", f"text {j}") for j in range(size)), {"c0": 1, "c1": 0},
+        )
+        for i in range(count)
+    ]  # fmt: skip
+    path.write_text("".join(json.dumps(slate_to_dict(one)) + "\n" for one in made))
+    return path
+
+
+def labels(tmp_path, count, size=3, missing=()):
+    rows = [(f"t{i}", f"c{j}", order) for i in range(count) for j in range(size) for order in (0, 1)]
+    scores = [None if (s, c) in missing else 0.1 * int(c[1]) + 0.2 * order for s, c, order in rows]
+    columns = [list(one) for one in zip(*rows, strict=True)]
+    table = pa.table(
+        dict(zip(("slate", "candidate", "order_seed"), columns, strict=True)) | {"score": scores}
+    )
+    path = tmp_path / "labels.parquet"
+    pq.write_table(table, path)
+    return path
+
+
+def test_from_settings_to_a_scorer_that_opens(run, tmp_path, config, base):
+    trained, held, out = slates(tmp_path, "t", 4), slates(tmp_path, "h", 2), tmp_path / "out"
+    words = ("train", config, "--labels", "grades", "--slates", trained, "--out", out)
+    ended = run(*words, "--held-out", held, "--device", "cpu")
+    assert ended.code == 0, ended.err
+    lines = ended.out.splitlines()
+    assert lines[0].startswith("2 steps, last loss 0.")
+    assert [line.split("  ")[0] for line in lines[1:6]] == [
+        "quality served", "quality shuffled", "tau-PSI", "overlap", "score spread",
+    ]  # fmt: skip
+    assert lines[-1] == f"open it as: hf:{base}+{out / 'scorer'}"
+    assert "step 2: loss 0." in ended.err
+    assert "held out: quality" in ended.err
+    audited = run(
+        "audit",
+        held,
+        "--scorer",
+        f"hf:{base}+{out / 'scorer'}",
+        "--rows",
+        "2",
+        "--device",
+        "cpu",
+        "--json",
+    )
+    assert audited.code == 0, audited.err
+    assert json.loads(audited.out)["results"][0]["settings"]["width"] == 2
+    # The same command again has nothing to do, and says the same.
+    again = run(*words, "--held-out", held, "--device", "cpu", "--json")
+    assert again.code == 0
+    found = json.loads(again.out)["training"]
+    assert (found["steps"], found["stopped"]) == (2, None)
+    assert found["open_as"] == f"hf:{base}+{out / 'scorer'}"
+    assert set(found["measures"]) >= {"served", "shuffled", "psi", "overlap", "spread"}
+
+
+def test_labels_of_a_teacher(run, tmp_path, config):
+    file = labels(tmp_path, 4)
+    words = ("train", config, "--slates", slates(tmp_path, "t", 4), "--device", "cpu", "--json")
+    ended = run(*words, "--labels", file, "--out", tmp_path / "out")
+    assert ended.code == 0, ended.err
+    record = json.loads((tmp_path / "out" / "scorer" / "scorer.json").read_text())
+    assert record["training"]["labels"]["orders"] == [2]
+    one = run(*words, "--labels", file, "--out", tmp_path / "one", "--orders", 1)
+    assert json.loads(one.out)["training"]["loss"] != json.loads(ended.out)["training"]["loss"]
+
+
+def test_missing_labels_are_counted_and_may_be_left_out(run, tmp_path, config):
+    file = labels(tmp_path, 4, missing={("t1", "c0"), ("t3", "c2")})
+    words = ("train", config, "--labels", file, "--slates", slates(tmp_path, "t", 4))
+    words += ("--out", tmp_path / "out", "--device", "cpu")
+    ended = run(*words)
+    assert ended.code == 4
+    assert "2 of 4 slates lack the label of a candidate (first: 't1')" in ended.err
+    assert not (tmp_path / "out").exists()
+    ended = run(*words, "--drop-missing")
+    assert ended.code == 0
+    assert "left out: 2 slates" in ended.err
+
+
+def test_a_dry_run_says_what_it_would_take_and_trains_nothing(run, tmp_path, config):
+    words = ("train", config, "--labels", "grades", "--slates", slates(tmp_path, "t", 4))
+    words += ("--out", tmp_path / "out", "--dry-run")
+    ended = run(*words)
+    assert ended.code == 0, ended.err
+    heads = [line.split()[0] for line in ended.out.splitlines()[1:]]
+    assert heads == ["steps", "windows", "tokens", "weights", "memory", "hours"]
+    assert "unknown; give --rate or --measure-rate" in ended.out
+    found = json.loads(run(*words, "--rate", 50, "--json").out)["forecast"]
+    assert (found["steps"], found["slates"], found["candidates"]) == (2, 4, 12)
+    assert found["hours"] == pytest.approx(found["tokens"] / 50 / 3600)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_dry_run_measures_the_rate(run, tmp_path, config):
+    words = ("train", config, "--labels", "grades", "--slates", slates(tmp_path, "t", 4))
+    ended = run(
+        *words, "--out", tmp_path / "out", "--dry-run", "--measure-rate", "--json", "--device", "cpu"
+    )
+    assert json.loads(ended.out)["forecast"]["rate"] > 0
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_collapsed_run_fails_its_gate(run, tmp_path, config, monkeypatch):
+    from evenhand.train import session
+
+    monkeypatch.setattr(session, "guard", lambda means: "collapsed: as asked")
+    words = ("train", config, "--labels", "grades", "--slates", slates(tmp_path, "t", 4))
+    ended = run(
+        *words, "--held-out", slates(tmp_path, "h", 2), "--out", tmp_path / "out", "--device", "cpu"
+    )
+    assert ended.code == 1
+    assert "stopped: collapsed: as asked (exit 1)" in ended.err
+    assert "scorer:" not in ended.out
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "code", "message"),
+    [
+        ("[run]\nwindow = 3", (), 2, "unknown settings ['window'] in run"),
+        ('preset = "none"', (), 2, "unknown preset 'none'"),
+        ("[views]\ncount = 1\n[objective]\nconsistency = 1", (), 2, "views.count is 1"),
+        ("x = ", (), 4, "is no TOML"),
+        (None, ("--labels", "nowhere"), 4, "nowhere: does not exist"),
+        (None, ("--rate", "5"), 2, "are for --dry-run"),
+        (None, ("--dry-run", "--rate", "5", "--measure-rate"), 2, "use one"),
+        (None, ("--dry-run", "--rate", "-1"), 2, "above 0"),
+        (None, ("--scale", "rank"), 2, "for a teacher's labels"),
+        (None, ("--held-out", "SAME"), 2, "3 of 3 held-out slates are trained on"),
+    ],
+)
+def test_what_is_refused_before_anything_is_loaded(
+    run, tmp_path, config, change, options, code, message
+):
+    if change is not None:
+        config.write_text(change)
+    trained = slates(tmp_path, "t", 3)
+    options = [str(trained) if word == "SAME" else word for word in options]
+    if "--labels" not in options:
+        options = ["--labels", "grades", *options]
+    ended = run("train", config, "--slates", trained, "--out", tmp_path / "out", *options)
+    assert ended.code == code, ended.err
+    assert message in ended.err
+    assert not (tmp_path / "out").exists()

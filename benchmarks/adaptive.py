@@ -72,6 +72,11 @@ SETTINGS = (
 )  # fmt: skip
 
 
+# How the cost grows with the noise: sd of one score, where relevance lies evenly in [0, 1).
+NOISES = (0.005, 0.01, 0.02, 0.03, 0.05, 0.1)
+BY_NOISE = tuple(Setting(f"noise {noise}", Toy(**EVEN, noise=noise), 100, 10, FIVE) for noise in NOISES)
+
+
 def slates_of(setting, count, seed):
     """Other slates for every seed from 1."""
     slates = []
@@ -221,15 +226,16 @@ def main():
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "adaptive.json")
     given = parser.parse_args()
-    results = []
-    for setting in SETTINGS:
-        if given.only and setting.name not in given.only:
-            continue
-        results.append(measure(setting, given.slates * setting.times, given.runs, given.seed))
-        print(line(results[-1]), flush=True)
+    report = {"slates": given.slates, "runs": given.runs, "seed": given.seed}
+    for key, settings in (("results", SETTINGS), ("by_noise", BY_NOISE)):
+        report[key] = []
+        for setting in settings:
+            if given.only and setting.name not in given.only:
+                continue
+            report[key].append(measure(setting, given.slates * setting.times, given.runs, given.seed))
+            print(line(report[key][-1]), flush=True)
     if not given.only:
         given.out.parent.mkdir(exist_ok=True)
-        report = {"slates": given.slates, "runs": given.runs, "seed": given.seed, "results": results}
         given.out.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
 
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 from pathlib import Path
 
 import pytest
+
+# Before torch is loaded, here and in the processes that tests start: threads that spin while they
+# wait for a core in use take several times as long.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 # Tests are no package: what several of them share is put where `import servers` finds it.
 for _name in ("servers", "openai_server", "llama_server"):

@@ -35,14 +35,24 @@ def test_sorted_is_printed_as_what_it_is(run, slates_file):
 
 
 @pytest.mark.parametrize("verb", ["audit", "decompose", "worst"])
-def test_an_unknown_remedy_is_told_before_the_scorer_is_opened(run, slates_file, monkeypatch, verb):
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["averge:4"], "unknown remedy 'averge'; known are"),
+        (["interleave", "interleave"], "remedy 'interleave' is named 2 times"),
+    ],
+)
+def test_wrong_remedies_are_told_before_the_scorer_is_opened(
+    run, slates_file, monkeypatch, verb, names, said
+):
     def never(spec, **options):
         raise AssertionError("opened")
 
     monkeypatch.setattr("evenhand.score.open_scorer", never)
-    ended = run(verb, slates_file(), "--scorer", "toy", "--remedy", "averge:4")
+    words = [word for name in names for word in ("--remedy", name)]
+    ended = run(verb, slates_file(), "--scorer", "toy", *words)
     assert ended.code == 2
-    assert "unknown remedy 'averge'; known are" in ended.err
+    assert said in ended.err
 
 
 def test_decompose_takes_remedies(run, slates_file):

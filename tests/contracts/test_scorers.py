@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from evenhand import remedy
 from evenhand.score import open_scorer
 from evenhand.score.cache import Cached
 from evenhand.score.function import scorer
@@ -21,7 +22,7 @@ from evenhand.score.listwise import ListwiseOptions, ListwiseScorer
 from evenhand.score.toy import Toy
 from evenhand.score.wrapped import pairwise
 from evenhand.score.writers import FunctionWriter
-from evenhand.types import Candidate, Presentation, Scorer, Shown, Slate, slate_to_dict
+from evenhand.types import Candidate, Presentation, Scorer, Shown, Slate, Surface, slate_to_dict
 from openai_server import judge
 from servers import Service, rerank
 
@@ -144,6 +145,43 @@ def cross():
     return CrossScorer(loaded)
 
 
+@functools.cache
+def tiny_local():
+    """A random causal model over pieces of the prompts themselves."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    from evenhand.models.load import Loaded
+    from evenhand.present.surface import render
+
+    torch.set_num_threads(1)
+    pieces = Tokenizer(models.BPE())
+    digits, bytes_ = pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(False)
+    pieces.pre_tokenizer = pre_tokenizers.Sequence([digits, bytes_])
+    pieces.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=500, initial_alphabet=alphabet, show_progress=False)
+    segments = render("where do red apples grow", TEXTS, Surface())
+    pieces.train_from_iterator([segment.text for segment in segments], trainer)
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=pieces)
+    config = transformers.LlamaConfig(
+        vocab_size=len(tokenizer), hidden_size=16, intermediate_size=32, num_hidden_layers=2,
+        num_attention_heads=2, max_position_embeddings=2048, initializer_range=0.5,
+    )  # fmt: skip
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = transformers.LlamaForCausalLM(config).eval()
+    return Loaded(model, tokenizer, "tiny", "1", model.device, "float32")
+
+
+def local(*remedies, **surface):
+    loaded = tiny_local()
+    from evenhand.score.local import LocalScorer
+
+    return remedy.apply(LocalScorer(loaded, surface=Surface(**surface)), remedies)
+
+
 @dataclass(frozen=True)
 class Entry:
     """How to make a scorer, and how far its equal scores may differ (float error)."""
@@ -172,6 +210,9 @@ SCORERS = {
     "listwise repaired": Entry(lambda: listwise(ranks_by_words, repair="end")),
     "pairs": Entry(lambda: pairwise(prefers_longer)),
     "cross-encoder": Entry(cross, tolerance=1e-5),
+    "local": Entry(local, tolerance=1e-5),
+    "local isolated": Entry(lambda: local("isolated"), tolerance=1e-5),
+    "cached local isolated": Entry(lambda: Cached(local("isolated")), tolerance=1e-5),
     "cross-encoder object": Entry(lambda: scorer(Encoder(), order_free=True)),
     "cached listwise": Entry(lambda: Cached(listwise(ranks_by_words))),
     "openai next": Entry(lambda: open_scorer("openai:m", base_url=openai_url())),

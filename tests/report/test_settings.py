@@ -35,6 +35,9 @@ def test_cut_tokens_are_told_beside_the_rule(make_analysis):
     scorer = {"name": "m", "max_candidate_tokens": 96}
     analysis = make_analysis(scorer=scorer, counts={"truncated_tokens": 1200})
     assert SETUP["truncation"](analysis) == "96 tokens per candidate, 1,200 tokens cut"
+    scorer = {"name": "m", "max_candidate_words": 96}
+    analysis = make_analysis(scorer=scorer, counts={"truncated_tokens": 1200})
+    assert SETUP["truncation"](analysis) == "96 words per candidate, 1,200 words cut"
 
 
 def test_words_of_the_surface_stand_only_where_the_scorer_reads_them(make_analysis):

@@ -267,6 +267,22 @@ def test_the_probe_is_sent_once_and_only_where_there_is_work(serve):
     assert len(service.asked) == 1 + 5 + 5
 
 
+def test_the_cut_is_recorded_in_what_it_is_counted_in(serve, tmp_path):
+    result = audit(
+        opened(serve(judge()), max_candidate_tokens=2), [SLATE], rows=2, out=tmp_path / "run"
+    )
+    assert result.analysis.scorer["max_candidate_words"] == 2
+    assert "2 words per candidate" in " ".join(result.table().split())
+
+
+@pytest.mark.parametrize(("status", "named"), [(400, True), (503, False)])
+def test_a_server_that_does_not_work_is_not_blamed_on_the_mode(serve, status, named):
+    broken = serve(lambda asked: Reply({"error": "x"}, status=status))
+    with pytest.raises(ScorerError, match=f"answered {status}") as caught:
+        opened(broken, retries=0).score([shown()])
+    assert ("other modes are" in str(caught.value)) == named
+
+
 # token ids: the engine computes with the very model that the local scorer runs
 
 

@@ -189,8 +189,11 @@ def test_plain_text_where_tls_was_expected_says_so():
 )
 def test_an_environment_that_cannot_be_used_is_told_before_anything_is_asked(monkeypatch, name, value):
     module._certificates.cache_clear()
+    for other in (*module._PROXIES, *module._CERTIFICATES):
+        monkeypatch.delenv(other, raising=False)
+        monkeypatch.delenv(other.lower(), raising=False)
     monkeypatch.setenv(name, value)
-    with pytest.raises(UsageError, match=f"cannot be used .*{name}") as caught:
+    with pytest.raises(UsageError, match=f"cannot be used .*look at {name}$") as caught:
         Caller("http://127.0.0.1:9")
     assert "s3cret" not in str(caught.value)
     module._certificates.cache_clear()

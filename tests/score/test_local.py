@@ -91,10 +91,10 @@ def test_batches_padding_and_mix_change_nothing(family, visibility, side, tiny_m
     surface = Surface(visibility=visibility)
     scorer = scorer_of(tiny_model, tiny_tokenizer, family, surface, token_budget=1)
     slates = [make_slate("a", 2), make_slate("b", 5), make_slate("c", 7, "short")]
-    shown = [one for slate in slates for one in shown_rows(slate, surface=surface)]
+    shown = [one for slate in slates for one in shown_rows(slate, surface=surface, rows=1)]
     alone = [scorer.score([one])[0].scores for one in shown]
     scorer._forward.side = side
-    for budget in (1, 600, 2000, 100_000):
+    for budget in (1, 900, 100_000):
         scorer._forward.token_budget = budget
         for together, single in zip(scorer.score(shown), alone, strict=True):
             assert np.abs(together.scores - single).max() < TOLERANCE

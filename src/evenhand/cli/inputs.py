@@ -57,10 +57,10 @@ def open_remedied(
     Raises:
         UsageError: a name or option is unknown, or a remedy does not fit the scorer.
     """
-    from evenhand.remedy import apply, parse
+    from evenhand.remedy import apply, parse_all
     from evenhand.score import open_scorer
 
-    parsed = [parse(text, seed=seed) for text in remedies or []]
+    parsed = parse_all(remedies or [], seed=seed)
     return apply(open_scorer(spec, **options), parsed)
 
 

@@ -33,7 +33,7 @@ _PATH = "/chat/completions"
 # Servers allow about 20.
 _LIKELY = 20
 # What a server answers that does not know a field of the request.
-_REFUSED = ("the service answered 400", "the service answered 422")
+_REFUSED = (400, 422)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class EndpointReader:
             return caller.post(_PATH, bodies)
         more = {"logprobs": True, "top_logprobs": _LIKELY}
         found = caller.post(_PATH, [{**body, **more} for body in bodies])
-        refused = [at for at, one in enumerate(found) if (one.failure or "").startswith(_REFUSED)]
+        refused = [at for at, one in enumerate(found) if one.status in _REFUSED]
         again = caller.post(_PATH, [bodies[at] for at in refused]) if refused else []
         for at, answer in zip(refused, again, strict=True):
             found[at] = answer

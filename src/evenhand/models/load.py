@@ -221,7 +221,7 @@ def _with_adapter(model: transformers.PreTrainedModel, place: Place) -> tuple[An
     """Merge a PEFT adapter into a model; return it and the adapter's identity."""
     peft = require("peft")
     shown = place.where if place.kind == "folder" else f"{_asked(place)} from the hub"
-    folder = Path(place.where) if place.kind == "folder" else _adapter_snapshot(place, shown)
+    folder = adapter_folder(place)
     identity = folder_sha256(folder)
     try:
         with quiet() as messages:
@@ -237,12 +237,19 @@ def _with_adapter(model: transformers.PreTrainedModel, place: Place) -> tuple[An
     return merged, identity
 
 
-def _adapter_snapshot(place: Place, shown: str) -> Path:
+def adapter_folder(place: Place) -> Path:
+    """Return the folder of a PEFT adapter; one of the hub is fetched, `scorer.json` with it.
+
+    Raises:
+        ScorerError: the hub cannot be reached, or there is no such adapter.
+    """
+    if place.kind == "folder":
+        return Path(place.where)
     hub = require("huggingface_hub")
     try:
         with quiet():
-            patterns = ["adapter_config.json", "adapter_model.*"]
+            patterns = ["adapter_config.json", "adapter_model.*", "scorer.json"]
             found = hub.snapshot_download(place.where, revision=place.revision, allow_patterns=patterns)
     except Exception as error:
-        raise refused(f"adapter {shown}", error) from error
+        raise refused(f"adapter {_asked(place)} from the hub", error) from error
     return Path(found)

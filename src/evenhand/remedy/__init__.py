@@ -10,7 +10,7 @@ from typing import Any
 from evenhand.errors import UsageError
 from evenhand.types import Remedy, Scorer
 
-__all__ = ["REMEDIES", "apply", "parse"]
+__all__ = ["REMEDIES", "apply", "parse", "parse_all"]
 
 # Name -> (module, factory). The factory's first parameter may be given without its name.
 REMEDIES: Mapping[str, tuple[str, str]] = {
@@ -55,6 +55,23 @@ def parse(text: str, *, seed: int | None = None) -> Remedy:
     return factory(**options)
 
 
+def parse_all(remedies: Sequence[str | Remedy], *, seed: int | None = None) -> list[Remedy]:
+    """Return the remedies of a list, texts parsed; no scorer is needed to tell what is wrong.
+
+    Args:
+        remedies: texts that `parse` reads, or remedies.
+        seed: seed of the draws of remedies whose text names none.
+
+    Raises:
+        UsageError: no list, a remedy is unknown, or one is named twice.
+    """
+    if isinstance(remedies, str) or not isinstance(remedies, Sequence):
+        raise UsageError(f"remedies must be a list, got {remedies!r}; write [{remedies!r}]")
+    known = [parse(one, seed=seed) if isinstance(one, str) else one for one in remedies]
+    _require_once(known)
+    return known
+
+
 def apply(scorer: Scorer, remedies: Sequence[str | Remedy], *, seed: int | None = None) -> Scorer:
     """Return a scorer behind remedies, the first of them innermost.
 
@@ -66,12 +83,8 @@ def apply(scorer: Scorer, remedies: Sequence[str | Remedy], *, seed: int | None 
     Raises:
         UsageError: a remedy is unknown, named twice, or cannot be had with this scorer.
     """
-    if isinstance(remedies, str) or not isinstance(remedies, Sequence):
-        raise UsageError(f"remedies must be a list, got {remedies!r}; write [{remedies!r}]")
     # All names are read before the first remedy is built.
-    known = [parse(one, seed=seed) if isinstance(one, str) else one for one in remedies]
-    _require_once(known)
-    for remedy in known:
+    for remedy in parse_all(remedies, seed=seed):
         if not callable(remedy) or not hasattr(remedy, "name") or isinstance(remedy, type):
             raise UsageError(
                 f"a remedy is a name such as 'average:4' or what `parse` returns, got {remedy!r}"

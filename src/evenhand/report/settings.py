@@ -55,8 +55,11 @@ def _truncation(analysis: Analysis) -> str:
     limit = analysis.settings.get("max_candidate_tokens", analysis.scorer.get("max_candidate_tokens"))
     cut = analysis.counts.get("truncated_tokens", 0)
     further = analysis.counts.get("truncated_further", 0)
-    said = ["none" if limit is None else f"{limit} tokens per candidate"]
-    said += [f"{count(cut)} tokens cut"] if cut else []
+    words = analysis.scorer.get("max_candidate_words")
+    # Where a tokenizer is not known, words are what is cut and counted.
+    limit, unit = (limit, "tokens") if words is None else (words, "words")
+    said = ["none" if limit is None else f"{limit} {unit} per candidate"]
+    said += [f"{count(cut)} {unit} cut"] if cut else []
     said += [f"up to {count(further)} more in other rows"] if further else []
     return ", ".join(said)
 

@@ -94,6 +94,17 @@ class ChatScorer:
         self._require_visible(self.surface)
 
     @property
+    def max_candidate_tokens(self) -> int | None:
+        """The cut of each candidate in tokens, where they are known here."""
+        made = self._composer
+        return made.builder.max_candidate_tokens if isinstance(made, IdComposer) else None
+
+    @property
+    def max_candidate_words(self) -> int | None:
+        """The cut of each candidate in words, where the server alone knows tokens."""
+        return self._composer.max_words if isinstance(self._composer, TextComposer) else None
+
+    @property
     def visibilities(self) -> frozenset[str]:
         """What may see what in a window: one prompt a slot can keep slots apart."""
         apart = {"parallel", "isolated"} if self.options.mode == "next" else set()

@@ -80,11 +80,13 @@ class Answer:
     Attributes:
         body: the parsed JSON, or None. failure: why there is none, or None.
         tries: how often it was sent; 0 when it was stopped before.
+        status: of the answer to the last try; None when there was none.
     """
 
     body: Any | None
     failure: str | None = None
     tries: int = 1
+    status: int | None = None
 
 
 class Caller:
@@ -164,6 +166,7 @@ class Caller:
 
     def _tried(self, url: str, body: Mapping[str, Any], stop: threading.Event) -> Answer:
         failure, unreached, tries = "stopped: another request was refused", 0, 0
+        status: int | None = None
         content = json.dumps(body, allow_nan=False).encode()
         while tries <= self.options.retries and not stop.is_set():
             self.budget.check()
@@ -175,14 +178,15 @@ class Caller:
             except UnreadableError as error:
                 return Answer(None, str(error), tries)
             except httpx.RequestError as error:
-                failure = self._no_answer(error)
+                failure, status = self._no_answer(error), None
                 unreached += isinstance(error, httpx.ConnectError)
             else:
+                status = got.status
                 if 200 <= got.status < 300:
-                    return self._counted(Answer(*_parsed(got), tries))
+                    return self._counted(Answer(*_parsed(got), tries, status))
                 failure = self._refusal(url, got)
                 if got.status not in _AGAIN and got.status < 500:
-                    return Answer(None, failure, tries)
+                    return Answer(None, failure, tries, status)
                 pause = named_pause(got.headers, pause)
             if tries <= self.options.retries:
                 stop.wait(pause)
@@ -191,7 +195,7 @@ class Caller:
                 f"nothing answers at {self.base_url} ({failure}, {tries} tries); start the service or "
                 "check the address. Finished parts of a run are kept: repeat the command to go on."
             )
-        return Answer(None, f"{failure}, {tries} tries", tries)
+        return Answer(None, f"{failure}, {tries} tries", tries, status)
 
     def _no_answer(self, error: httpx.RequestError) -> str:
         """Return why a request came to nothing; raise when all others will."""

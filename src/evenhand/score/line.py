@@ -12,28 +12,23 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 
 from evenhand.errors import UsageError
 
+T = TypeVar("T")
 LONGEST_ANSWER = 256 * 2**20
 LONGEST_PAUSE = 60.0
 # What is asked for. Others, and several on top of each other, may unpack without bound.
 _CODINGS = ("gzip", "deflate")
-_OF_ENVIRONMENT = (
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "ALL_PROXY",
-    "NO_PROXY",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-)
+_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+_CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
 class UnreadableError(Exception):
@@ -62,13 +57,8 @@ class Line:
             UsageError: the environment names a proxy or certificates that cannot be used.
         """
         sent = {**headers, "Content-Type": "application/json", "Accept-Encoding": ", ".join(_CODINGS)}
-        try:
-            self._client = httpx.Client(verify=_certificates(), headers=sent)
-        except (ImportError, OSError, ValueError, httpx.InvalidURL) as error:
-            raise UsageError(
-                f"the proxy or the certificates that the environment names cannot be used "
-                f"({type(error).__name__}); look at {', '.join(_set_here())}"
-            ) from None
+        trusted = _usable("certificates", _CERTIFICATES, _certificates)
+        self._client = _usable("proxies", _PROXIES, lambda: httpx.Client(verify=trusted, headers=sent))
         self._stream: Any = None
         self.close = self._client.close
 
@@ -202,6 +192,13 @@ def _certificates() -> ssl.SSLContext:
     return httpx.create_ssl_context()
 
 
-def _set_here() -> list[str]:
-    known = [name for name in _OF_ENVIRONMENT if os.environ.get(name) or os.environ.get(name.lower())]
-    return known or ["its settings"]
+def _usable(what: str, variables: Sequence[str], make: Callable[[], T]) -> T:
+    """Return what `make` makes of the environment; a UsageError names the variables that are set."""
+    try:
+        return make()
+    except (ImportError, OSError, ValueError, httpx.InvalidURL) as error:
+        found = [name for name in variables if os.environ.get(name) or os.environ.get(name.lower())]
+        raise UsageError(
+            f"the {what} that the environment names cannot be used ({type(error).__name__}); "
+            f"look at {', '.join(found or variables)}"
+        ) from None

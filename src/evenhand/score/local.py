@@ -20,7 +20,7 @@ from evenhand.present.surface import check_surface
 from evenhand.score.base import GRADES, PromptBuilder, Reading, WindowPrompt, gather, score_prompts
 from evenhand.score.isolated import pieces
 from evenhand.score.readout import checked_head, expected_score, grade_probabilities, label_mass
-from evenhand.score.shipped import shipped_with
+from evenhand.score.shipped import Shipped, shipped_with
 from evenhand.score.tokens import TokenizerTokens, chat_of, single_token_signs
 from evenhand.seeds import content_hash
 from evenhand.types import FloatArray, Scale, Scored, Shown, Surface, Visibility
@@ -35,7 +35,8 @@ class LocalOptions:
 
     Attributes:
         max_candidate_tokens: cut of each candidate; None = only what the context forces.
-        context: most tokens of a prompt; None = what the model was made for.
+        context: most tokens of a prompt; None = what the model was made for, as far as
+            the attention seam carries it (`models.limits`).
         chat_template: None = the tokenizer's own, "plain" = no template.
         label_mass: also compute the grades' probability in the full vocabulary.
         token_budget: padded tokens of one batch; changes speed, not scores.
@@ -67,7 +68,10 @@ class LocalScorer:
         visibilities: what the model can show: all, or "sequential" alone where a state
             runs along the prompt past attention.
         dtype: number type of the weights; the readout is float32 always.
+        trained: the form that it was trained on, where its `scorer.json` says so.
     """
+
+    trained: Shipped | None = None
 
     scale: Scale = "unit"
     visibilities: frozenset[Visibility] = frozenset({"sequential", "parallel", "isolated"})
@@ -259,4 +263,5 @@ def open_local(spec: str, **options: Any) -> LocalScorer:
     scorer = LocalScorer(load(spec, **loading), own, surface)
     if shipped is not None:
         shipped.check(scorer._builder)
+        scorer.trained = shipped
     return scorer

@@ -28,7 +28,9 @@ def lacking(mode: Mode, asked: Asked, answer: Answered) -> str | None:
     """Return what an answer to the probe lacks for a mode, or None."""
     others = "; other modes are " + ", ".join(repr(other) for other in MODES if other != mode)
     if answer.body is None:
-        return f"{answer.failure}{others}"
+        # Where a server does not work, no mode is to blame.
+        refused = answer.status is not None and 400 <= answer.status < 500
+        return f"{answer.failure}{others if refused else ''}"
     if mode == "written":
         return None if text_of(answer.body) is not None else f"the answer holds no text{others}"
     if mode == "next":

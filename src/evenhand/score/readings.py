@@ -48,6 +48,11 @@ class Answered(Protocol):
         """Why there is none, or None."""
         ...
 
+    @property
+    def status(self) -> int | None:
+        """HTTP status of the answer, or None when there was none."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class WindowReading:

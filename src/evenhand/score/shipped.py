@@ -1,7 +1,7 @@
 """What a trained scorer says of itself: `scorer.json` beside its weights or adapter.
 
-A model is trained on prompts of one form. The file holds that form, so that a folder
-opened by name is shown its candidates as in training.
+A model is trained on prompts of one form. The file holds that form, so that a model
+opened by name, in a folder or on the hub, is shown its candidates as in training.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import InputError, ScorerError, UsageError
-from evenhand.models.source import parse
+from evenhand.models.hub import hub_file
+from evenhand.models.source import Place, parse
 from evenhand.present.surface import check_surface, texts_hash
 from evenhand.score.base import PromptBuilder
 from evenhand.types import Candidate, Slate, Surface
@@ -86,7 +87,7 @@ def grade_ids(builder: PromptBuilder, surface: Surface) -> tuple[int, ...]:
 def shipped_with(
     spec: str, *, revision: str | None = None, adapter: str | None = None
 ) -> Shipped | None:
-    """Return what the folder of a model spec, or of the adapter on it, says; None when nothing.
+    """Return what a model's own `scorer.json`, or that of the adapter on it, says; None when nothing.
 
     Args:
         spec, revision, adapter: as `models.load.load` takes them.
@@ -94,10 +95,17 @@ def shipped_with(
     Raises:
         UsageError, InputError: as `models.source.parse`.
         InputError: the file is damaged.
+        ScorerError: the file is on the hub and cannot be fetched.
     """
     source = parse(spec, revision=revision, adapter=adapter)
-    place = source.adapter or source.base
-    return read_shipped(Path(place.where) / NAME) if place.kind == "folder" else None
+    path = _found(source.adapter or source.base)
+    return None if path is None else read_shipped(path)
+
+
+def _found(place: Place) -> Path | None:
+    if place.kind == "folder":
+        return Path(place.where) / NAME
+    return hub_file(place, NAME) if place.kind == "hub" else None
 
 
 def read_shipped(path: Path) -> Shipped | None:

@@ -26,7 +26,7 @@ from evenhand.types import Plan, Scored, Scorer, Shown, Slate
 Progress = Callable[[int, int], None]
 
 # What a scorer may tell beside the protocol, as its own attribute or in its `options`.
-_OPTIONAL = ("dtype", "max_candidate_tokens", "context")
+_OPTIONAL = ("dtype", "max_candidate_tokens", "max_candidate_words", "context")
 
 
 class ResumeWarning(UserWarning):

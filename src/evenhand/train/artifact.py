@@ -1,4 +1,4 @@
-"""What a training leaves to be used: an adapter or weights, and `scorer.json` beside them."""
+"""What a training leaves to be used: an adapter or weights, `scorer.json` and a card."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from evenhand.present.surface import texts_hash
 from evenhand.present.texts import RUBRICS, SKELETONS
 from evenhand.score.base import GRADES
 from evenhand.score.shipped import FORMAT, NAME, grade_ids
+from evenhand.train.card import CARD, card
 from evenhand.train.feed import prompt_builder
+from evenhand.train.licence import base_licence
 from evenhand.train.settings import Training
 
 FOLDER = "scorer"
@@ -47,7 +49,8 @@ def write_artifact(
 
     An adapter is a PEFT folder, to be opened as "BASE+FOLDER"; weights are a transformers
     folder with their tokenizer, to be opened as "hf:FOLDER". `scorer.json` says the form
-    of the prompts, the base, the settings and what held-out slates gave.
+    of the prompts, the base, the settings and what held-out slates gave; the card
+    (README.md) says it to people.
 
     Args:
         model: what was trained (`loop.Outcome.model`).
@@ -66,10 +69,17 @@ def write_artifact(
             model.save_pretrained(str(partial))
             loaded.tokenizer.save_pretrained(str(partial))
     record = scorer_record(loaded, settings, provenance)
-    (partial / NAME).write_text(json.dumps(record, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    write_record(partial, record)
     shutil.rmtree(folder, ignore_errors=True)
     partial.rename(folder)
     return folder
+
+
+def write_record(folder: Path, record: Mapping[str, Any]) -> None:
+    """Write `scorer.json` and the card that says the same to people."""
+    text = json.dumps(record, indent=2, allow_nan=False) + "\n"
+    (folder / NAME).write_text(text, encoding="utf-8")
+    (folder / CARD).write_text(card(record), encoding="utf-8")
 
 
 def _save_adapter(folder: Path, model: Any, base: str) -> None:
@@ -80,8 +90,6 @@ def _save_adapter(folder: Path, model: Any, base: str) -> None:
     config.revision = place.revision
     with quiet():
         model.save_pretrained(str(folder), save_embedding_layers=False)
-    # PEFT's own card is a form with nothing filled in.
-    (folder / "README.md").unlink(missing_ok=True)
     # A set in another order each time, by which the folder's hash would change.
     path = folder / "adapter_config.json"
     saved = json.loads(path.read_bytes())
@@ -96,7 +104,10 @@ def scorer_record(loaded: Loaded, settings: Training, provenance: Provenance) ->
     record = {
         "format": FORMAT,
         "evenhand": __version__,
-        "base": {"name": _named(settings.base), "revision": loaded.revision, "dtype": loaded.dtype},
+        "base": {
+            "name": named(settings.base), "revision": loaded.revision, "dtype": loaded.dtype,
+            "licence": base_licence(settings.base),
+        },  # fmt: skip
         "surface": asdict(surface),
         "texts_hash": texts_hash(surface),
         "rubric": asdict(RUBRICS[surface.rubric]),
@@ -108,7 +119,7 @@ def scorer_record(loaded: Loaded, settings: Training, provenance: Provenance) ->
         "threshold": None,
         "threshold_tuned": None,
         "training": {
-            "settings": {**asdict(settings), "base": _named(settings.base)},
+            "settings": {**asdict(settings), "base": named(settings.base)},
             "steps": provenance.steps,
             "labels": provenance.labels,
         },
@@ -119,7 +130,7 @@ def scorer_record(loaded: Loaded, settings: Training, provenance: Provenance) ->
     return found
 
 
-def _named(base: str) -> str:
+def named(base: str) -> str:
     """Return a spec without the folders of this machine."""
     place = parse(base).base
     if place.kind in ("folder", "gguf"):

@@ -19,6 +19,9 @@ from evenhand.train.labels import Labelled
 from evenhand.train.views import Group, Views, draw
 from evenhand.types import FloatArray, IntArray
 
+# Under a small budget, where a group alone may be longer, the lengths would be many.
+_GRAIN = 4096
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Micro:
@@ -109,20 +112,55 @@ def build(group: Group, labelled: Labelled, builder: PromptBuilder) -> Built:
     return Built(group, labelled, prompts)
 
 
+def stream_length(tokens: int, budget: int) -> int:
+    """Return the length of a packed stream for so many tokens: quarters of the budget.
+
+    So few lengths come up that few shapes are compiled, and little of a stream is empty.
+
+    Returns:
+        The smallest multiple of a quarter of the budget, or of 4096, that holds the tokens.
+    """
+    quarter = max(_GRAIN, -(-budget // 4))
+    return max(1, -(-tokens // quarter)) * quarter
+
+
 def micro_batches(built: Sequence[Built], budget: int) -> list[Micro]:
     """Put whole groups together, in order, while their tokens stay within a budget.
 
-    A group longer than the budget stands alone.
+    Of all ways to do so the one is taken whose packed streams are shortest in sum, then
+    the one with fewest micro-batches, then the most even one. A group longer than the
+    budget stands alone.
     """
-    parts: list[list[Built]] = []
-    room = 0
-    for one in built:
-        if not parts or one.tokens > room:
-            parts.append([])
-            room = budget
-        parts[-1].append(one)
-        room -= one.tokens
-    return [_micro(part) for part in parts]
+    parts = even_parts([one.tokens for one in built], budget)
+    return [_micro(built[start:end]) for start, end in parts]
+
+
+def even_parts(sizes: Sequence[int], budget: int) -> list[tuple[int, int]]:
+    """Return runs [start, end) of consecutive sizes; see `micro_batches`.
+
+    Args:
+        sizes: tokens of each group, in order. budget: of one run.
+    """
+    # Of the first sizes: what their runs cost, and where the last of these starts.
+    best: list[tuple[tuple[int, int, int], int]] = [((0, 0, 0), 0)]
+    for end in range(1, len(sizes) + 1):
+        found: list[tuple[tuple[int, int, int], int]] = []
+        total = 0
+        for start in range(end - 1, -1, -1):
+            total += sizes[start]
+            if total > budget and start < end - 1:
+                break
+            length, count, longest = best[start][0]
+            cost = (length + stream_length(total, budget), count + 1, max(longest, total))
+            found.append((cost, start))
+        best.append(min(found))
+    parts: list[tuple[int, int]] = []
+    end = len(sizes)
+    while end:
+        start = best[end][1]
+        parts.append((start, end))
+        end = start
+    return parts[::-1]
 
 
 def _micro(part: Sequence[Built]) -> Micro:

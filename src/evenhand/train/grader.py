@@ -2,12 +2,13 @@
 
 The body may run in half precision; the readout is float32 from hidden states and
 the rows of the grades alone, as in scoring. On a GPU prompts are one packed stream
-of fixed length; elsewhere they are padded.
+of one of a few lengths; elsewhere they are padded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -18,10 +19,9 @@ from evenhand.models.attention import layout, pad, use_seam
 from evenhand.models.packing import pack
 from evenhand.score.base import WindowPrompt
 from evenhand.score.readout import head_of
+from evenhand.train.batch import stream_length
 
-# Longest streams are built in steps of so many tokens, so that few lengths are compiled.
-_GRAIN = 4096
-# As if every prompt had so many tokens: the shape of a stream's layout must not change.
+# As if every prompt had so many tokens: a stream's length gives the shape of its layout.
 _SHORTEST = 64
 
 
@@ -30,7 +30,8 @@ class Grader(nn.Module):
 
     Args:
         model: a transformers model, or a PEFT model around one.
-        length: tokens of a packed stream. half: number type of the body, or None for
+        length: most tokens of a packed stream, but for a group that is longer; streams
+            have a quarter of it, or two, three or four. half: number type of the body, or None for
             that of the weights.
     """
 
@@ -39,6 +40,7 @@ class Grader(nn.Module):
         self.model = model
         self.body_dtype = half
         self.length = length
+        self._longest = 0
         inner = self.inner
         if inner.config._attn_implementation != "evenhand":
             use_seam(inner)
@@ -80,9 +82,12 @@ class Grader(nn.Module):
 
     def _packed(self, prompts: Sequence[WindowPrompt]) -> Tensor:
         rows = [prompt.ids for prompt in prompts]
-        total = sum(map(len, rows))
-        length = max(self.length, -(-total // _GRAIN) * _GRAIN)
-        ids, seen = pack(rows, length, self.device, segments=length // _SHORTEST)
+        length = stream_length(sum(map(len, rows)), self.length)
+        # One more: what fills the stream up may be a segment shorter than any prompt.
+        ids, seen = pack(rows, length, self.device, segments=length // _SHORTEST + 1)
+        # A bound, not a size: kept, so that it does not go up and down and compile both anew.
+        self._longest = max(self._longest, seen.longest)
+        seen = replace(seen, longest=self._longest)
         starts = torch.tensor([0, *map(len, rows)]).cumsum(0)[:-1].tolist()
         places = [start + at for start, p in zip(starts, prompts, strict=True) for at in p.readouts]
         return self._body(ids, seen)[0, places]

@@ -11,12 +11,25 @@ from typing import Any, Literal, TypeVar, get_args
 from evenhand.errors import InputError, UsageError, require_count
 from evenhand.seeds import content_hash
 from evenhand.train.presets import with_preset
+from evenhand.train.sources import Source, sources_from
 from evenhand.train.step import Objective, objective_from
 from evenhand.train.views import Views
 from evenhand.types import Surface
 
 T = TypeVar("T")
 Method = Literal["lora", "full"]
+# Those of accelerate, and the packages of which each needs one.
+TRACKERS: Mapping[str, tuple[str, ...]] = {
+    "aim": ("aim",),
+    "clearml": ("clearml",),
+    "comet_ml": ("comet_ml",),
+    "dvclive": ("dvclive",),
+    "mlflow": ("mlflow",),
+    "swanlab": ("swanlab",),
+    "tensorboard": ("tensorboard", "tensorboardX"),
+    "trackio": ("trackio",),
+    "wandb": ("wandb",),
+}
 LORA_TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 
 
@@ -87,6 +100,7 @@ class Run:
         compiled: compile each block. checkpointing: recompute blocks going back.
         evaluate_every, save_every: steps; 0 = only at the end.
         workers: processes that build prompts.
+        tracker: where the steps are shown beside the log, one of `TRACKERS`; None = nowhere.
     """
 
     windows: int = 64
@@ -101,6 +115,7 @@ class Run:
     save_every: int = 0
     workers: int = 0
     max_candidate_tokens: int = 512
+    tracker: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("windows", "epochs", "token_budget", "max_candidate_tokens"):
@@ -114,6 +129,8 @@ class Run:
         for name in ("half", "compiled", "checkpointing"):
             if not isinstance(getattr(self, name), bool):
                 raise UsageError(f"{name} is true or false, got {getattr(self, name)!r}")
+        if self.tracker is not None and self.tracker not in TRACKERS:
+            raise UsageError(f"unknown tracker {self.tracker!r}; known are {', '.join(TRACKERS)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +141,7 @@ class Training:
         base: spec of the model, as `models.load` takes it.
         widths: (share of the training until which it holds, widths to draw from),
             rising; () = `views.widths` throughout.
+        data: where slates and labels are from, for the card of the scorer.
 
     Raises:
         UsageError: settings that do not go together.
@@ -136,6 +154,7 @@ class Training:
     descent: Descent = field(default_factory=Descent)
     run: Run = field(default_factory=Run)
     widths: tuple[tuple[float, tuple[int, ...]], ...] = ()
+    data: tuple[Source, ...] = ()
 
     def __post_init__(self) -> None:
         penalties, views = self.objective.penalties, self.views
@@ -184,11 +203,13 @@ class Training:
             "workers",
             "save_every",
             "evaluate_every",
+            "tracker",
         }
         if self.weights.method == "lora" and self.weights.dropout > 0:
             left_out.remove("token_budget")
         for name in left_out:
             del plain["run"][name]
+        del plain["data"]
         return plain
 
     def identity(self) -> str:
@@ -218,6 +239,7 @@ def training_from(settings: Mapping[str, Any]) -> Training:
         raise UsageError("surface is a section of its own, not one of views")
     made["views"] = _made(Views, {**views, "surface": surface}, "views")
     made["objective"] = objective_from(_section(settings, "objective"))
+    made["data"] = sources_from(_section(settings, "data"))
     made["widths"] = _schedule(settings.get("widths", ()))
     if "base" in settings:
         if not isinstance(settings["base"], str):

@@ -15,6 +15,8 @@ from evenhand.models.quiet import first_line, quiet, require
 from evenhand.train.settings import Run, Training, Weights
 
 STATE = "state.pt"
+# Four lengths of a stream, each with a few lengths of its longest prompt.
+SHAPES = 32
 
 
 def prepare(loaded: Loaded, weights: Weights, seed: int) -> Any:
@@ -66,8 +68,20 @@ def recompute_blocks(model: Any) -> None:
 
 def compile_blocks(model: Any) -> None:
     """Compile every block of a transformers model on its own: quick to build, as quick to run."""
+    allow_shapes(torch._dynamo.config)
     for block in model.base_model.layers:
         block.compile(dynamic=False)
+
+
+def allow_shapes(config: Any) -> None:
+    """Let all blocks together be compiled for `SHAPES` shapes; beyond a limit torch gives up on them.
+
+    Args:
+        config: of torch's compiler, whose limit is raised, never lowered.
+    """
+    # The older name is that of torch 2.6.
+    name = "recompile_limit" if hasattr(config, "recompile_limit") else "cache_size_limit"
+    setattr(config, name, max(getattr(config, name), SHAPES))
 
 
 def frozen_copy(module: torch.nn.Module) -> torch.nn.Module:

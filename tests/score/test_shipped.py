@@ -39,7 +39,22 @@ def test_without_a_file_there_is_nothing(tmp_path):
     assert read_shipped(tmp_path / NAME) is None
     assert shipped_with(f"hf:{tmp_path}") is None
     assert shipped_with("smollm2-135m") is None
-    assert shipped_with("hf:org/name") is None
+
+
+def test_the_hub_is_asked_for_the_file_of_the_adapter_or_else_of_the_model(tmp_path, monkeypatch):
+    asked = []
+
+    def fetch(place, name):
+        asked.append((place.where, place.revision, name))
+        return written(tmp_path, RECORD) if place.where == "me/lora" else None
+
+    monkeypatch.setattr("evenhand.score.shipped.hub_file", fetch)
+    assert shipped_with("hf:org/name@v1") is None
+    assert shipped_with("hf:org/name+me/lora@v2").width == 10
+    assert shipped_with("smollm2-135m+me/lora").surface == SURFACE
+    assert asked == [
+        ("org/name", "v1", NAME), ("me/lora", "v2", NAME), ("me/lora", None, NAME),
+    ]  # fmt: skip
 
 
 def test_the_folder_of_the_adapter_speaks_for_the_pair(tmp_path):

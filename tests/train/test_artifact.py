@@ -20,6 +20,7 @@ from evenhand.score import open_scorer
 from evenhand.score.local import LocalOptions, LocalScorer
 from evenhand.score.shipped import NAME
 from evenhand.train.artifact import Provenance, scorer_record, write_artifact
+from evenhand.train.card import card
 from evenhand.train.labels import Labelled
 from evenhand.train.loop import train
 from evenhand.train.settings import Descent, Run, Training, Weights
@@ -98,20 +99,21 @@ def test_an_adapter_loads_in_plain_peft(base, tmp_path):
     weights = [value for name, value in loaded.named_parameters() if "lora_B" in name]
     assert len(weights) == 7
     assert any(value.abs().max() > 0 for value in weights)
-    assert not (folder / "README.md").exists()
+    # PEFT's own card is a form with nothing filled in.
+    assert "[More Information Needed]" not in (folder / "README.md").read_text()
 
 
 def test_the_same_training_gives_the_same_folder(base, tmp_path):
     first, _ = trained(base, tmp_path / "a", "lora")
     second, _ = trained(base, tmp_path / "b", "lora")
-    for name in ("adapter_config.json", "adapter_model.safetensors", NAME):
+    for name in ("adapter_config.json", "adapter_model.safetensors", NAME, "README.md"):
         assert (first / name).read_bytes() == (second / name).read_bytes(), name
 
 
 def test_nothing_of_this_machine_is_written(base, tmp_path):
     for method in ("lora", "full"):
         folder, _ = trained(base, tmp_path / method, method)
-        for path in folder.glob("*.json"):
+        for path in [*folder.glob("*.json"), folder / "README.md"]:
             assert str(tmp_path) not in path.read_text(), path.name
 
 
@@ -134,12 +136,24 @@ def test_what_the_record_holds(base, tiny_loaded):
     }
     assert (found["width"], found["max_candidate_tokens"]) == (4, 7)
     assert found["threshold"] is None
-    assert found["base"] == {"name": "hf:base", "revision": "r1", "dtype": "float32"}
+    assert found["base"] == {
+        "name": "hf:base", "revision": "r1", "dtype": "float32", "licence": "unknown, check",
+    }  # fmt: skip
     assert found["training"]["steps"] == 9
     assert found["training"]["labels"] == {"orders": [1]}
     assert found["training"]["settings"]["objective"]["consistency"] == 1.0
     assert found["measures"] == {"psi": None}
     assert found["measured_on"] == looked
+
+
+def test_the_card_says_what_the_record_says(base, tmp_path):
+    (base / "README.md").write_text("---\nlicense: mit\n---\n# Base\n")
+    folder, _ = trained(base, tmp_path / "out", "lora")
+    record = json.loads((folder / NAME).read_text())
+    assert record["base"]["licence"] == "mit"
+    text = (folder / "README.md").read_text()
+    assert text == card(record)
+    assert "- licence of the base: mit" in text
 
 
 def test_writing_again_replaces_what_was_there(base, tmp_path, tiny_loaded):

@@ -26,6 +26,7 @@ from evenhand.cli import (
     demo,
     doctor,
     label,
+    merge,
     report,
     select,
     train,
@@ -54,6 +55,7 @@ app.command("worst")(worst.worst)
 app.command("label")(label.label)
 app.command("train")(train.train)
 app.command("select")(select.select)
+app.command("merge")(merge.merge)
 app.command("doctor")(doctor.doctor)
 app.add_typer(data.app, name="data")
 

@@ -105,9 +105,11 @@ def scorer_record(loaded: Loaded, settings: Training, provenance: Provenance) ->
         "format": FORMAT,
         "evenhand": __version__,
         "base": {
-            "name": named(settings.base), "revision": loaded.revision, "dtype": loaded.dtype,
+            "name": named(settings.base),
+            "revision": loaded.revision,
+            "dtype": loaded.dtype,
             "licence": base_licence(settings.base),
-        },  # fmt: skip
+        },
         "surface": asdict(surface),
         "texts_hash": texts_hash(surface),
         "rubric": asdict(RUBRICS[surface.rubric]),

@@ -50,8 +50,8 @@ def _head(record: Mapping[str, Any]) -> list[str]:
         "",
         f"# A scorer on {base['name']}",
         "",
-        f"{what} that grades candidates in windows, trained with evenhand {version} to give a candidate "
-        "the same score however they are shown.",
+        f"{what} that grades candidates in windows, trained with evenhand {version} to give a "
+        "candidate the same score however it is shown.",
         "",
         f"- base: {base['name']}, revision {base['revision']}",
         f"- licence of the base: {base.get('licence', UNKNOWN)}",
@@ -91,7 +91,9 @@ def _form(record: Mapping[str, Any]) -> list[str]:
 def _threshold(record: Mapping[str, Any]) -> str:
     if record.get("threshold") is None:
         return "none; it belongs to one scorer and one task, and is fitted on scores of your own slates"
-    return f"{record['threshold']} ({record.get('threshold_tuned') or 'how it was tuned is not stated'})"
+    return (
+        f"{record['threshold']} ({record.get('threshold_tuned') or 'how it was tuned is not stated'})"
+    )
 
 
 def _data(record: Mapping[str, Any]) -> list[str]:
@@ -119,19 +121,20 @@ def _measured(record: Mapping[str, Any]) -> list[str]:
     measures, looked = record.get("measures"), record.get("measured_on") or {}
     if not measures:
         return ["## Measured", "", "Nothing: the training looked at no held-out slates."]
+    slates, m, b, seed = (looked.get(name, "?") for name in ("slates", "rows", "width", "seed"))
     said = (
-        f"On {looked.get('slates', 'an unknown number of')} held-out slates, M {looked.get('rows', '?')} "
-        f"random orders of each, B {looked.get('width', '?')}, seed {looked.get('seed', '?')}, at the "
-        "end of the training:"
+        f"On {slates} held-out slates (n), M {m} random orders of each, B {b}, seed {seed}, at the end of "
+        "the training:"
     )
+    quality = looked.get("measure", "quality")
     rows = [
-        f"| {title.format(measure=looked.get('measure', 'quality'))} | {_number(name, measures[name])} |"
+        f"| {title.format(measure=quality)} | {_number(name, measures[name])} |"
         for name, title in _MEASURES
         if name in measures
     ]
     after = (
-        "Means over slates. A choice among trainings that was made on these slates makes them look "
-        "better than others; `evenhand audit` gives intervals and the noise floor on slates of your own."
+        "Means over slates. Where trainings were chosen by these slates, others look worse. "
+        "`evenhand audit` gives intervals and the noise floor on slates of your own."
     )
     return ["## Measured", "", said, "", "| measure | mean |", "|---|---|", *rows, "", after]
 

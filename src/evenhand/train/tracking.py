@@ -25,7 +25,7 @@ def require_tracker(name: str | None) -> None:
     if not any(importlib.util.find_spec(package) is not None for package in packages):
         raise UsageError(
             f"tracker {name!r} needs the package {packages[0]!r}, which is not installed; install it "
-            f"(pip install {packages[0]}), or leave run.tracker out: the log of the steps is kept anyway"
+            f"(pip install {packages[0]}), or leave run.tracker out: the log is kept anyway"
         )
 
 

@@ -42,8 +42,8 @@ def peak():
 def measure(count):
     from evenhand.present.design import design
     from evenhand.score.toy import Toy
-    from evenhand.study.analyse import analyse
-    from evenhand.study.run import run_study
+    from evenhand.study.found.analyse import analyse
+    from evenhand.study.rows.run import run_study
 
     baseline, start = peak(), time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:

@@ -116,7 +116,7 @@ def test_runs_named_on_the_page_of_the_command_line_are_made_there():
 
 def test_the_page_of_measures_names_every_label_of_the_report():
     from evenhand.report.words import describe
-    from evenhand.study.measures import USUAL
+    from evenhand.study.found.measures import USUAL
 
     page = (ROOT / "docs" / "measures.md").read_text(encoding="utf-8")
     rows = [

@@ -23,8 +23,8 @@ LIGHT = (
     "import evenhand.measure",
     "import evenhand.data",
     "import evenhand.score",
-    "import evenhand.decide, evenhand.decide.endpoint, evenhand.study.consume",
-    "import evenhand.records, evenhand.study.run, evenhand.study.analyse",
+    "import evenhand.decide, evenhand.decide.endpoint, evenhand.study.found.consume",
+    "import evenhand.records, evenhand.study.rows.run, evenhand.study.found.analyse",
     "import evenhand.report.result; from evenhand import *",
 )
 

@@ -16,7 +16,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from evenhand.score.ranking import Ranking, parse_ranking
+from evenhand.score.listing.ranking import Ranking, parse_ranking
 
 HERE = Path(__file__).parent
 COUNTS = ("answers", "complete", "clean", "empty")

@@ -8,7 +8,7 @@ import pytest
 
 from evenhand.present.design import design
 from evenhand.score import scorer
-from evenhand.study.run import run_study
+from evenhand.study.rows.run import run_study
 from evenhand.types import Candidate, Slate
 
 

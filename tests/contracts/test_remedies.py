@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from evenhand.remedy import REMEDIES, apply
-from evenhand.study.declared import check_declarations
+from evenhand.study.rows.declared import check_declarations
 from evenhand.types import Candidate, Presentation, Scored, Scorer, Shown, Slate, Surface, slate_to_dict
 
 REMEDIED = {

@@ -18,10 +18,10 @@ from evenhand import remedy
 from evenhand.score import open_scorer
 from evenhand.score.cache import Cached
 from evenhand.score.function import scorer
-from evenhand.score.listwise import ListwiseOptions, ListwiseScorer
+from evenhand.score.listing.listwise import ListwiseOptions, ListwiseScorer
+from evenhand.score.listing.writers import FunctionWriter
 from evenhand.score.toy import Toy
 from evenhand.score.wrapped import pairwise
-from evenhand.score.writers import FunctionWriter
 from evenhand.types import Candidate, Presentation, Scorer, Shown, Slate, Surface, slate_to_dict
 from openai_server import judge
 from servers import Service, rerank

@@ -11,7 +11,7 @@ from evenhand.present.design import design
 from evenhand.remedy import REMEDIES, apply
 from evenhand.score.function import scorer
 from evenhand.score.toy import Toy
-from evenhand.study.remedied import drawn_plan
+from evenhand.study.rows.remedied import drawn_plan
 from evenhand.types import Candidate, Presentation, Scored, Shown, Slate, Surface
 
 LAWFUL = {

@@ -14,7 +14,7 @@ from evenhand.report.compare import (
     to_markdown,
     to_text,
 )
-from evenhand.study.compare import Compared, Comparison, System
+from evenhand.study.against.compare import Compared, Comparison, System
 
 NAN = float("nan")
 FOUND = Paired(

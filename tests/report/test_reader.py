@@ -7,8 +7,8 @@ import pytest
 from evenhand.decide.reading import Reading
 from evenhand.report.result import Result, audit
 from evenhand.score import open_scorer
-from evenhand.study.summary import analysis_from_dict, analysis_to_dict
-from evenhand.study.verdict import Verdict, verdict
+from evenhand.study.found.summary import analysis_from_dict, analysis_to_dict
+from evenhand.study.found.verdict import Verdict, verdict
 from evenhand.types import Candidate, Slate
 
 GOLD = ("SUPPORTS", "SUPPORTS", "REFUTES")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.score.ranking import parse_ranking
+from evenhand.score.listing.ranking import parse_ranking
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "experiments" / "recorded_listwise" / "results.json"

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from evenhand.present.design import design
 from evenhand.score.toy import Toy
-from evenhand.study.run import run_study
+from evenhand.study.rows.run import run_study
 from evenhand.types import Candidate, Slate
 
 FOLDER, FATAL = sys.argv[1], int(sys.argv[2])

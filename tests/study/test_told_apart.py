@@ -8,7 +8,7 @@ import pytest
 
 from evenhand.report.channels import to_text
 from evenhand.score.function import scorer
-from evenhand.study.channels import study_channels
+from evenhand.study.causes.channels import study_channels
 from evenhand.types import Candidate, Slate
 
 CHANNELS = ("order", "companions", "window", "membership")

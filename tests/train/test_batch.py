@@ -10,7 +10,7 @@ pytest.importorskip("torch")
 from train_help import make_slate
 
 from evenhand.errors import UsageError
-from evenhand.train.batch import build, micro_batches, sequence
+from evenhand.train.batch import build, even_parts, micro_batches, sequence, stream_length
 from evenhand.train.feed import prompt_builder
 from evenhand.train.labels import Labelled
 from evenhand.train.views import Views
@@ -163,6 +163,61 @@ def test_a_budget_only_cuts_between_groups(builder, budget):
     assert np.concatenate([micro.labels for micro in micros]).tolist() == [
         slates[g.slate.id].labels[i] for g in groups for i in g.members
     ]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "wanted"),
+    [(1, 16384), (16384, 16384), (16385, 32768), (40_000, 49152), (65536, 65536), (70_000, 81920)],
+)
+def test_a_stream_has_one_of_four_lengths_but_for_a_group_beyond_the_budget(tokens, wanted):
+    assert stream_length(tokens, 65536) == wanted
+
+
+def test_under_a_small_budget_lengths_stay_few():
+    # A quarter of 1000 is 250; groups of hundreds of lengths would be hundreds of shapes.
+    assert {stream_length(tokens, 1000) for tokens in range(1, 8000)} == {4096, 8192}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "wanted"),
+    [
+        # 66 thousand in a budget of 64 Ki: 60 + 6 in streams of 64 + 16 Ki, 32 + 34 in 32 + 48,
+        # 80 either way; the even cut is taken.
+        ([32_000, 28_000, 6_000], [(0, 1), (1, 3)]),
+        # 70: 33 + 37 would take 48 + 48 Ki, 60 + 10 takes 64 + 16.
+        ([33_000, 27_000, 5_000, 5_000], [(0, 2), (2, 4)]),
+        # 66 in threes of 22: 48 + 32 Ki = 80 either way round; the first of two equal cuts.
+        ([22_000] * 3, [(0, 1), (1, 3)]),
+        # Everything in one stream where it fits.
+        ([10_000] * 6, [(0, 6)]),
+        # 100 = 64 + 36 -> 64 + 48 Ki; 48 + 52 -> 48 + 64 Ki, as short and more even.
+        ([16_000, 16_000, 16_000, 16_000, 36_000], [(0, 3), (3, 5)]),
+        # Beyond the budget a group stands alone.
+        ([90_000, 1_000], [(0, 1), (1, 2)]),
+        ([1_000, 90_000, 1_000], [(0, 1), (1, 2), (2, 3)]),
+        ([], []),
+    ],
+)  # fmt: skip
+def test_a_step_is_cut_evenly_and_streams_are_short(sizes, wanted):
+    assert even_parts(sizes, 65536) == wanted
+
+
+def test_no_other_cut_is_better():
+    rng = np.random.default_rng(3)
+    for _ in range(40):
+        sizes = rng.integers(500, 30_000, size=int(rng.integers(1, 9))).tolist()
+
+        def cost(parts, sizes=sizes):
+            totals = [sum(sizes[a:b]) for a, b in parts]
+            return (sum(stream_length(one, 32768) for one in totals), len(parts), max(totals))
+
+        cuts = []
+        for mask in range(2 ** (len(sizes) - 1)):
+            ends = [i + 1 for i in range(len(sizes) - 1) if mask >> i & 1] + [len(sizes)]
+            parts = list(zip([0, *ends[:-1]], ends, strict=True))
+            if all(sum(sizes[a:b]) <= 32768 or b - a == 1 for a, b in parts):
+                cuts.append(cost(parts))
+        assert cost(even_parts(sizes, 32768)) == min(cuts)
 
 
 def test_groups_of_other_numbers_of_views_do_not_mix(builder):

@@ -136,3 +136,86 @@ def test_a_packed_stream_is_the_padded_batch(tiny_loaded):
         packed = grader(prompts)
         padded = Grader(model)(prompts)
     assert float((packed - padded).abs().max()) < 0.05
+
+
+@pytest.fixture
+def streams(monkeypatch):
+    """Prompts are read as packed streams on the CPU; a list of (length, layout) that came."""
+    from evenhand.models import packing
+
+    def attend(q, k, v, starts, keys, longest, most, *, scale, window_size):
+        sizes = (starts[1:] - starts[:-1]).tolist()
+        assert max(sizes) <= longest
+        parts = [
+            torch.nn.functional.scaled_dot_product_attention(
+                *(each[None].transpose(1, 2) for each in one), is_causal=True, scale=scale
+            ).transpose(1, 2)[0]
+            for one in zip(q.split(sizes), k.split(sizes), v.split(sizes), strict=True)
+            if len(one[0])
+        ]
+        return torch.cat(parts)
+
+    monkeypatch.setattr(packing, "_varlen", attend)
+    seen = []
+
+    class Streamed(Grader):
+        def forward(self, prompts):
+            hidden = self._packed(prompts)
+            from evenhand.train.grader import _probabilities
+
+            return _probabilities(hidden, self.inner, prompts[0].grades)
+
+        def _body(self, ids, layout):
+            seen.append((ids.shape[1], layout))
+            return super()._body(ids, layout)
+
+    return Streamed, seen
+
+
+def test_a_stream_of_any_length_gives_the_same_grades_and_gradients(tiny_loaded, streams):
+    loaded = tiny_loaded("llama", layers=2)
+    _, prompts = prompts_of(LocalScorer(loaded))
+    make, seen = streams
+    total = sum(len(prompt.ids) for prompt in prompts)
+    assert total < 4096
+    model = loaded.model.requires_grad_(True)
+    found = []
+    for grader in (Grader(model), make(model, length=16384), make(model, length=40_000)):
+        model.zero_grad(set_to_none=True)
+        grades = grader(prompts)
+        (grades**2).sum().backward()
+        found.append((grades.detach(), model.get_input_embeddings().weight.grad.clone()))
+    # A quarter of the budget holds them: 4096 and 10000 tokens.
+    assert [length for length, _ in seen] == [4096, 10_000]
+    for grades, gradient in found[1:]:
+        assert float((grades - found[0][0]).abs().max()) < 1e-5
+        assert float((gradient - found[0][1]).abs().max()) < 1e-4 * float(found[0][1].abs().max())
+
+
+def test_few_shapes_come_up_however_many_prompts_there_are(tiny_loaded, streams):
+    loaded = tiny_loaded("llama")
+    _, prompts = prompts_of(LocalScorer(loaded))
+    make, seen = streams
+    grader = make(loaded.model, length=8192)
+    with torch.no_grad():
+        for count in (1, len(prompts), 2, len(prompts) - 1):
+            grader(prompts[:count])
+    shapes = {(length, len(layout.starts), layout.longest) for length, layout in seen}
+    assert len(shapes) == 1
+    assert next(iter(shapes))[:2] == (4096, 4096 // 64 + 2)
+
+
+def test_the_bound_on_a_prompt_only_grows(tiny_loaded, streams):
+    from dataclasses import replace
+
+    loaded = tiny_loaded("llama")
+    _, prompts = prompts_of(LocalScorer(loaded))
+    make, seen = streams
+    grader = make(loaded.model, length=8192)
+    times = 600 // len(prompts[0].ids) + 1
+    long = replace(prompts[0], ids=prompts[0].ids * times)
+    with torch.no_grad():
+        for one in (prompts[0], long, prompts[0]):
+            grader([one])
+    first, second, third = (layout.longest for _, layout in seen)
+    assert first < second == third == 1024

@@ -25,7 +25,7 @@ def advise(
 ) -> None:
     """Advise a threshold: the best F1 among those whose retained sets agree, and sparse places."""
     from evenhand.records import RunFolder
-    from evenhand.study.advise import advise_run, store_advice
+    from evenhand.study.found.advise import advise_run, store_advice
     from evenhand.study.plain import plain
 
     advice = advise_run(RunFolder.open(run), min_grade=min_grade, floor=floor, most=most)

@@ -22,7 +22,7 @@ def asked_channels(channels: str | None, design: str) -> tuple[str, ...] | None:
     Raises:
         UsageError: a channel is unknown, or a design was asked for as well.
     """
-    from evenhand.study.channels import parse_channels
+    from evenhand.study.causes.channels import parse_channels
 
     if channels is None:
         return None
@@ -49,7 +49,7 @@ def audit_channels(
     Args:
         scorer: what is audited.
         slates: the input.
-        channels: names of `study.channels.CHANNELS`.
+        channels: names of `study.causes.channels.CHANNELS`.
         out: folder of the runs, one a channel; None = not kept.
         html, markdown: files to write. as_json: print JSON instead of the table.
         settings: of `report.channels.audit_channels`.
@@ -59,7 +59,7 @@ def audit_channels(
     """
     from evenhand.report import channels as report
     from evenhand.report.result import write_text
-    from evenhand.study.channels import require_honoured
+    from evenhand.study.causes.channels import require_honoured
 
     require_honoured(scorer, channels)
     with resumable(out), progress(scorer.name, resumes=True) as report_progress:
@@ -86,7 +86,7 @@ def _put(done: ChannelResult, as_json: bool) -> None:
 
 def _leave(done: ChannelResult) -> None:
     """End with the exit code of the gravest verdict over the channels."""
-    from evenhand.study.verdict import verdict
+    from evenhand.study.found.verdict import verdict
 
     code = 0
     for row in done.study.rows:

@@ -173,7 +173,7 @@ def put_results(results: Sequence[Result], *, as_json: bool, title: str | None =
     analyses = [result.analysis for result in results]
     if as_json:
         from evenhand import __version__
-        from evenhand.study.summary import analysis_to_dict
+        from evenhand.study.found.summary import analysis_to_dict
 
         entries = [
             {"path": str(result.path), **analysis_to_dict(result.analysis)} for result in results
@@ -196,7 +196,7 @@ def keep_result(out: Path | None, found: Mapping[str, Any]) -> None:
     """Write what a study found beside its kept answers, where it has a folder, and say so."""
     if out is None:
         return
-    from evenhand.study.kept import write_result
+    from evenhand.study.rows.kept import write_result
 
     write_result(out, found)
     tell(f"records: {out}")
@@ -239,7 +239,7 @@ def leave(results: Sequence[Result]) -> None:
     """End the verb with the exit code of the gravest verdict over its results."""
     from evenhand.report.result import labels_of
     from evenhand.report.settings import column_names
-    from evenhand.study.verdict import verdict
+    from evenhand.study.found.verdict import verdict
 
     analyses = [result.analysis for result in results]
     ends = [verdict(analysis) for analysis in analyses]

@@ -13,7 +13,7 @@ from evenhand.errors import UsageError
 from evenhand.study.counted import counted
 
 if TYPE_CHECKING:
-    from evenhand.study.compare import Compared, Pairs
+    from evenhand.study.against.compare import Compared, Pairs
 
 
 def compare(
@@ -63,7 +63,7 @@ def compare(
     from evenhand.measure.paired import PairedOptions
     from evenhand.report.compare import to_markdown
     from evenhand.report.result import write_text
-    from evenhand.study import compare as study
+    from evenhand.study.against import compare as study
 
     found = study.compare(
         {name: list(paths) for name, paths in _groups(runs or [], group or []).items()},

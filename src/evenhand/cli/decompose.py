@@ -12,9 +12,9 @@ from evenhand.cli.common import JSON, PARTLY, keep_result, progress, put, put_js
 from evenhand.study.counted import counted
 
 if TYPE_CHECKING:
-    from evenhand.study.decompose import Decomposition
-    from evenhand.study.reference import Reference
-    from evenhand.study.width import Width
+    from evenhand.study.causes.decompose import Decomposition
+    from evenhand.study.causes.reference import Reference
+    from evenhand.study.causes.width import Width
 
 
 def decompose(
@@ -50,10 +50,10 @@ def decompose(
     """Split the movement of scores into companions, order inside the window and noise."""
     from evenhand import __version__
     from evenhand.cli.inputs import open_remedied, open_slates, parse_settings
-    from evenhand.study import decompose as study
-    from evenhand.study.kept import kept
-    from evenhand.study.reference import open_reference
-    from evenhand.study.width import require_width_effect, width_effect
+    from evenhand.study.causes import decompose as study
+    from evenhand.study.causes.reference import open_reference
+    from evenhand.study.causes.width import require_width_effect, width_effect
+    from evenhand.study.rows.kept import kept
 
     found = list(open_slates(slates, run=run, depth=depth, limit=limit))
     opened = open_remedied(scorer, parse_settings(setting or []), remedy, seed=seed)

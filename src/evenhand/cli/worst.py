@@ -13,7 +13,7 @@ from evenhand.errors import UsageError
 from evenhand.study.counted import counted
 
 if TYPE_CHECKING:
-    from evenhand.study.worst import WorstCases
+    from evenhand.study.causes.worst import WorstCases
 
 _LISTED = 10
 
@@ -45,8 +45,8 @@ def worst(
     """Search each slate for the order that changes its decision most."""
     from evenhand import __version__
     from evenhand.cli.inputs import open_remedied, open_slates, parse_settings
-    from evenhand.study.kept import kept
-    from evenhand.study.worst import worst_orders
+    from evenhand.study.causes.worst import worst_orders
+    from evenhand.study.rows.kept import kept
 
     found = list(open_slates(slates, run=run, depth=depth, limit=limit))
     opened = open_remedied(scorer, parse_settings(setting or []), remedy, seed=seed)

@@ -1,6 +1,6 @@
 """A reader behind an OpenAI-compatible endpoint: chat completions over HTTP.
 
-Requests go through `evenhand.score.http`: side by side, tried again where that can
+Requests go through `evenhand.score.services.http`: side by side, tried again where that can
 help, answers put back by the place of their request. An answer that stays away, is
 empty in form, or names no label is missing, with its reason. A key is read from an
 environment variable and stands in no name, hash, record or message.
@@ -23,9 +23,9 @@ from evenhand.decide.reading import Evidence, Reading
 from evenhand.decide.verdicts import LABELS, as_label, find_label, likeliest_label
 from evenhand.errors import UsageError, require_count
 from evenhand.measure.checks import choice
-from evenhand.score.address import KEY_VARIABLE, endpoint_address, key_headers
-from evenhand.score.answers import chat_text, next_token
-from evenhand.score.http import Answer, Caller, HttpOptions
+from evenhand.score.services.address import KEY_VARIABLE, endpoint_address, key_headers
+from evenhand.score.services.answers import chat_text, next_token
+from evenhand.score.services.http import Answer, Caller, HttpOptions
 from evenhand.seeds import content_hash
 
 MAX_TOKENS = 64

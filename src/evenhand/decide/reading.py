@@ -215,7 +215,7 @@ class Cached:
 
 @dataclass(frozen=True, slots=True)
 class ReaderConsumer:
-    """A reader of one row at a time (`types.Consumer`); `study.consume` reads whole runs faster.
+    """A reader of one row at a time (`types.Consumer`); `study.found.consume` reads whole runs faster.
 
     Attributes:
         reader: the reader.

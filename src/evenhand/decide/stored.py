@@ -22,7 +22,7 @@ class StoredThreshold:
 
     Attributes:
         threshold: lowest score retained.
-        revision: scorer revision and surface (`study.analyse.threshold_revision`).
+        revision: scorer revision and surface (`study.found.analyse.threshold_revision`).
         rule: how it was picked, e.g. "advisor", "f1", "matched".
         note: anything a reader should know, e.g. floor and number of slates.
     """

@@ -16,7 +16,7 @@ from evenhand.report.page import fill, require_drawing
 from evenhand.report.slates import Records
 from evenhand.report.table import Cell, estimate_cell
 from evenhand.study.analysis import Analysis
-from evenhand.study.channels import COLUMNS, ChannelRow, ChannelStudy
+from evenhand.study.causes.channels import COLUMNS, ChannelRow, ChannelStudy
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evenhand.report.clean import one_line
 from evenhand.report.digits import NONE, count, number
-from evenhand.study.channels import COLUMNS, ChannelRow, ChannelStudy
+from evenhand.study.causes.channels import COLUMNS, ChannelRow, ChannelStudy
 from evenhand.study.counted import counted
 from evenhand.types import Estimate
 

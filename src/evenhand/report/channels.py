@@ -20,7 +20,7 @@ from evenhand.report.channel_page import to_html
 from evenhand.report.channel_table import HEADS, LEGEND, cells, note_lines, setup_line
 from evenhand.report.clean import markdown_cell, one_line
 from evenhand.report.result import Result, require_askable, write_text
-from evenhand.study.channels import COLUMNS, FURTHER, ChannelStudy, study_channels
+from evenhand.study.causes.channels import COLUMNS, FURTHER, ChannelStudy, study_channels
 from evenhand.types import Estimate, Scorer, Slate
 
 
@@ -160,12 +160,12 @@ def audit_channels(
     Args:
         scorer: what is audited.
         slates: the input, read once.
-        channels: names of `study.channels.CHANNELS`.
+        channels: names of `study.causes.channels.CHANNELS`.
         out: folder of the runs, one a channel; None = a temporary folder that
             lives as long as the result.
         threshold: keep candidates at or above it; None = fitted for F1.
         measures: further measures of each run.
-        settings: the other settings of `study.channels.study_channels`.
+        settings: the other settings of `study.causes.channels.study_channels`.
 
     Raises:
         UsageError: a channel is unknown, or the scorer cannot honour it; nothing

@@ -15,7 +15,7 @@ from rich.text import Text
 from evenhand.measure.paired import Paired
 from evenhand.report.clean import markdown_cell, one_line
 from evenhand.report.digits import NONE, number
-from evenhand.study.compare import Compared, Comparison
+from evenhand.study.against.compare import Compared, Comparison
 from evenhand.study.counted import counted
 
 HEADINGS = (

@@ -23,14 +23,14 @@ from evenhand.records import RunFolder, read_asked
 from evenhand.remedy import apply
 from evenhand.report import html, markdown, text
 from evenhand.report.settings import folder_labels
-from evenhand.study.analyse import analyse
 from evenhand.study.analysis import Analysis, Finding, ReaderAnalysis
-from evenhand.study.consume import consume
-from evenhand.study.declared import check_declarations
-from evenhand.study.measures import choose
-from evenhand.study.run import run_study
-from evenhand.study.summary import write_summary
-from evenhand.study.thresholds import keep_asked
+from evenhand.study.found.analyse import analyse
+from evenhand.study.found.consume import consume
+from evenhand.study.found.measures import choose
+from evenhand.study.found.summary import write_summary
+from evenhand.study.found.thresholds import keep_asked
+from evenhand.study.rows.declared import check_declarations
+from evenhand.study.rows.run import run_study
 from evenhand.types import Remedy, Scorer, Slate, Surface
 
 

@@ -36,9 +36,9 @@ def _open_likelihood(spec: str, **options: object) -> Scorer:
 
 # Scheme -> (module, function) of an opener that is handed what stands after the colon.
 _DOORS: Mapping[str, tuple[str, str]] = {
-    "rerank:": ("evenhand.score.rerank", "open_rerank"),
-    "openai:": ("evenhand.score.chat", "open_chat"),
-    "listwise:": ("evenhand.score.listwise", "open_listwise"),
+    "rerank:": ("evenhand.score.services.rerank", "open_rerank"),
+    "openai:": ("evenhand.score.services.chat", "open_chat"),
+    "listwise:": ("evenhand.score.listing.listwise", "open_listwise"),
     "cross:": ("evenhand.score.cross", "open_cross"),
 }
 

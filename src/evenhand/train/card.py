@@ -123,8 +123,8 @@ def _measured(record: Mapping[str, Any]) -> list[str]:
         return ["## Measured", "", "Nothing: the training looked at no held-out slates."]
     slates, m, b, seed = (looked.get(name, "?") for name in ("slates", "rows", "width", "seed"))
     said = (
-        f"On {slates} held-out slates (n), M {m} random orders of each, B {b}, seed {seed}, at the end of "
-        "the training:"
+        f"On {slates} held-out slates (n), M {m} random orders of each, B {b}, seed {seed}, at the end "
+        "of the training:"
     )
     quality = looked.get("measure", "quality")
     rows = [

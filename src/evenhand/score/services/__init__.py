@@ -1,0 +1,1 @@
+"""Scorers behind HTTP: rerank services and OpenAI-compatible endpoints."""

@@ -1,0 +1,1 @@
+"""What moves the scores: channels, shares of variance, the worst order."""

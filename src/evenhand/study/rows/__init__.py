@@ -1,0 +1,1 @@
+"""Scoring a study: what is asked, what failed, what is kept."""

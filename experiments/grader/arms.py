@@ -5,8 +5,12 @@
 START is stage 1's model.safetensors. Labels are the start's own, under one random
 order of the whole slate at B = 10 (order-noisy), or averaged over --orders of them.
 Each arm sees the same number of windows of first views; "single-tokens" sees as many
-tokens as the arms with two views. Every arm is looked at on the held-out slates and on
-BM25's top 100 of both test sets. Writes one JSON an arm and seed.
+tokens as the arms with two views. "isolated" is trained and looked at with candidates
+blind to each other. Every arm is looked at on BM25's top 100 of both test sets.
+
+Under OUT: labels-*.npz, made once and read again; results/, one JSON an arm and seed
+and nothing else; runs/, the state of each training, which is large. The same command
+goes on after a stop: arms with a JSON are not trained again.
 """
 
 from __future__ import annotations
@@ -15,16 +19,17 @@ import argparse
 import copy
 import json
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 import torch
-from common import CUT, SURFACE, lists_of, look, scorer_of, slates_of
+from common import CUT, ISOLATED, SURFACE, kept_labels, lists_of, look, scorer_of, slates_of
 from safetensors.torch import load_file
 
 from evenhand.models.load import load
 from evenhand.present.design import design
+from evenhand.seeds import content_hash, file_hash
 from evenhand.train.labels import Labelled
 from evenhand.train.loop import train
 from evenhand.train.settings import Descent, Run, Training, Weights
@@ -57,13 +62,12 @@ def arm(name: str) -> tuple[Views, Objective, str, float]:
     if kind == "across":
         return ACROSS, Objective(consistency=float(value)), "noisy", 1.0
     if kind == "isolated":
-        surface = replace(SURFACE, query="before", visibility="isolated")
-        return replace(SINGLE, surface=surface), Objective(), "noisy", 1.0
+        return replace(SINGLE, surface=ISOLATED), Objective(), "noisy", 1.0
     raise SystemExit(f"unknown arm {name}")
 
 
-def own_labels(loaded, slates, orders: int, seed: int) -> np.ndarray:
-    """(T) lists of (n,) labels of the start under random orders of the whole slate."""
+def own_labels(loaded, slates, orders: int, seed: int) -> list[np.ndarray]:
+    """(T, n) labels by slate of the start under random orders of the whole slate."""
     scorer = scorer_of(loaded, loaded.model)
     drawn = design("reorder", rows=orders, width=10, seed=1000 + seed, surface=SURFACE, repeat=False)
     shown = [one for slate in slates for one in drawn.draw(slate).shown(slate) if one.kind == "random"]
@@ -78,6 +82,7 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--arms", nargs="+", required=True)
+    parser.add_argument("--base", default="smollm2-135m")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
     parser.add_argument("--steps", type=int, default=220)
     parser.add_argument("--rate", type=float, default=2e-4)
@@ -89,46 +94,63 @@ def main() -> None:
     parser.add_argument("--plain", action="store_true")
     parser.add_argument("--workers", type=int, default=12)
     args = parser.parse_args()
-    args.out.mkdir(parents=True, exist_ok=True)
-    loaded = load("smollm2-135m", dtype="float32")
+    for folder in ("results", "runs"):
+        (args.out / folder).mkdir(parents=True, exist_ok=True)
+    wanted = [(name, seed) for seed in args.seeds for name in args.arms]
+    for name, _ in wanted:
+        arm(name)
+    left = [one for one in wanted if not result_of(args, *one).exists()]
+    print(f"{len(left)} of {len(wanted)} arms left", flush=True)
+    loaded = load(args.base, dtype="float32")
     start = load_file(args.start)
     put(loaded.model, start)
     slates, _ = slates_of(args.slates, "stage2")
     slates = slates[: args.limit]
     held, trained = slates[:HELD_OUT], slates[HELD_OUT:]
-    held = held or slates
-    trained = trained or slates
-    lists = {**lists_of(args.data, args.lists)}
+    trained = trained or held
+    lists = lists_of(args.data, args.lists)
+    if not result_of(args, "start", 0).exists():
+        keep(args, "start", 0, look(scorer_of(loaded, loaded.model), lists), 0.0)
+    for name, seed in left:
+        trained_arm(args, name, seed, loaded, start, trained, lists)
+
+
+def trained_arm(args, name: str, seed: int, loaded, start, trained, lists) -> None:
+    """Train one arm and write its JSON."""
+    views, objective, which, factor = arm(name)
+    put(loaded.model, start)
+    orders = args.orders if which == "averaged" else 1
+    labels = start_labels(args, loaded, trained, orders)
+    made = [Labelled(s, np.clip(y.mean(0), 0, 1)) for s, y in zip(trained, labels, strict=True)]
+    # Blocks of branches have as many shapes as windows: nothing is gained by compiling each.
+    compiled = not args.plain and views.surface.visibility == "sequential"
+    settings = Training(
+        views=views, objective=objective, weights=Weights(method="full"),
+        descent=Descent(rate=args.rate, warmup=0.1, ramp=0.1),
+        run=Run(windows=args.windows, epochs=50, steps=int(args.steps * factor), seed=seed,
+                token_budget=args.budget, half=not args.plain, compiled=compiled,
+                workers=args.workers, max_candidate_tokens=CUT),
+    )  # fmt: skip
     began = time.perf_counter()
-    orders = args.orders if any(name.startswith("averaged") for name in args.arms) else 1
-    labels = own_labels(loaded, trained, orders, 0)
-    print(
-        f"labels: {len(trained)} slates x {orders} orders, {time.perf_counter() - began:.1f} s",
-        flush=True,
-    )
-    keep(args, "start", 0, look(scorer_of(loaded, loaded.model), lists), 0.0)
-    for seed in args.seeds:
-        for name in args.arms:
-            views, objective, which, factor = arm(name)
-            chosen = [one.mean(0) if which == "averaged" else one[0] for one in labels]
-            made = [Labelled(s, np.clip(y, 0, 1)) for s, y in zip(trained, chosen, strict=True)]
-            put(loaded.model, start)
-            settings = Training(
-                views=views, objective=objective, weights=Weights(method="full"),
-                descent=Descent(rate=args.rate, warmup=0.1, ramp=0.1),
-                run=Run(windows=args.windows, epochs=50, steps=int(args.steps * factor), seed=seed,
-                        token_budget=args.budget, half=not args.plain, compiled=not args.plain,
-                        workers=args.workers, max_candidate_tokens=CUT),
-            )  # fmt: skip
-            began = time.perf_counter()
-            outcome = train(copy.copy(loaded), made, settings, args.out / f"run-{name}-{seed}")
-            seconds = time.perf_counter() - began
-            tokens = sum(one["tokens"] for one in outcome.log)
-            print(f"{name} seed {seed}: {seconds:.0f} s, {tokens / 1e6:.1f} M tokens, "
-                  f"loss {outcome.log[-1]['loss']:.5f}", flush=True)  # fmt: skip
-            surface = views.surface
-            found = look(scorer_of(loaded, loaded.model, surface), lists)
-            keep(args, name, seed, found, seconds, tokens, outcome.log)
+    outcome = train(copy.copy(loaded), made, settings, args.out / "runs" / f"{name}-{seed}")
+    seconds = time.perf_counter() - began
+    tokens = sum(one["tokens"] for one in outcome.log)
+    print(f"{name} seed {seed}: {seconds:.0f} s, {tokens / 1e6:.1f} M tokens, "
+          f"loss {outcome.log[-1]['loss']:.5f}", flush=True)  # fmt: skip
+    found = look(scorer_of(loaded, loaded.model, views.surface), lists)
+    keep(args, name, seed, found, seconds, tokens, outcome.log)
+
+
+def start_labels(args, loaded, trained, orders: int) -> list[np.ndarray]:
+    """(T, n) labels of the start by slate, made once: weights, prompts and texts name the file."""
+    texts = [[slate.query, *(c.text for c in slate.candidates)] for slate in trained]
+    key = content_hash([file_hash(args.start), args.base, asdict(SURFACE), CUT, texts])[:12]
+    path = args.out / f"labels-{orders}-{key}.npz"
+    return kept_labels(path, trained, lambda: own_labels(loaded, trained, orders, 0))
+
+
+def result_of(args, name: str, seed: int) -> Path:
+    return args.out / "results" / f"{name}-{seed}.json"
 
 
 def put(model, weights) -> None:
@@ -151,7 +173,10 @@ def keep(args, name: str, seed: int, found: dict, seconds: float, tokens: int = 
         "windows": args.windows,
         "torch": torch.__version__,
     }
-    (args.out / f"{name}-{seed}.json").write_text(json.dumps(record))
+    path = result_of(args, name, seed)
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(record))
+    partial.replace(path)
 
 
 if __name__ == "__main__":

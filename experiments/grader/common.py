@@ -7,6 +7,7 @@ import gzip
 import itertools
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +73,32 @@ def cosines(folder: Path, slates: list[Slate], device: str) -> list[np.ndarray]:
         vectors[[place[c.text] for c in slate.candidates]] @ vectors[place[slate.query]]
         for slate in slates
     ]
+
+
+def kept_labels(
+    path: Path, slates: list[Slate], make: Callable[[], list[np.ndarray]]
+) -> list[np.ndarray]:
+    """Labels of a file, by slate; made and written where there is none.
+
+    The file's name holds what the labels depend on beside the slates, and the file their ids.
+    """
+    ids = [slate.id for slate in slates]
+    if path.exists():
+        held = np.load(path)
+        if held["ids"].tolist() == ids:
+            print(f"labels: those of {path.name}", flush=True)
+            return np.split(held["labels"], held["ends"][:-1], axis=-1)
+        print(f"labels: {path.name} is of other slates; made anew", flush=True)
+    began = time.perf_counter()
+    labels = make()
+    ends = np.cumsum([one.shape[-1] for one in labels])
+    partial = path.with_suffix(".partial.npz")
+    # float16 would move them by 2e-4; a session's labels are a few megabytes.
+    joined = np.concatenate(labels, axis=-1).astype(np.float32)
+    np.savez_compressed(partial, ids=np.array(ids), labels=joined, ends=ends)
+    partial.replace(path)
+    print(f"labels: {len(ids)} slates, {time.perf_counter() - began:.1f} s", flush=True)
+    return np.split(joined, ends[:-1], axis=-1)
 
 
 def snapshot(loaded: Loaded, model: torch.nn.Module) -> Loaded:

@@ -6,7 +6,8 @@ Labels are pointwise and order-free: the cosine of a bi-encoder mapped to [0, 1]
 of it and .4 of gold where there is gold; or (--labels likelihood) the model's own
 query likelihood, mapped by quantiles over all labels. Windows show a random order;
 widths grow from 2 and 5 to 10 with some 20; cross-entropy on the soft grade; all
-weights are trained. Writes model.safetensors, stage1.json and a low-rank difference.
+weights are trained. Writes model.safetensors, stage1.json and a low-rank difference;
+labels are kept in labels-*.npz and read again by the same command.
 """
 
 from __future__ import annotations
@@ -14,16 +15,29 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
-from common import CUT, SURFACE, add_low_rank, cosines, lists_of, look, low_rank, scorer_of, slates_of
+from common import (
+    CUT,
+    SURFACE,
+    add_low_rank,
+    cosines,
+    kept_labels,
+    lists_of,
+    look,
+    low_rank,
+    scorer_of,
+    slates_of,
+)
 from safetensors.torch import save_file
 
 from evenhand.models.load import load
 from evenhand.present.design import design
 from evenhand.score.likelihood import LikelihoodOptions, LikelihoodScorer
+from evenhand.seeds import content_hash
 from evenhand.train.labels import Labelled
 from evenhand.train.loop import train
 from evenhand.train.settings import Descent, Run, Training, Weights
@@ -61,12 +75,26 @@ def labelled(slates, values) -> list[Labelled]:
     return made
 
 
+def labels_of(args, loaded, slates) -> list[np.ndarray]:
+    """Labels of the chosen kind, kept under a name that says what they were made from."""
+    texts = [[slate.query, *(c.text for c in slate.candidates)] for slate in slates]
+    if args.labels == "cosine":
+        key = content_hash([args.encoder.name, texts])[:12]
+        make = partial(cosines, args.encoder, slates, loaded.device.type)
+    else:
+        key = content_hash([loaded.revision, CUT, texts])[:12]
+        make = partial(likelihoods, loaded, slates)
+    found = kept_labels(args.out / f"labels-{args.labels}-{key}.npz", slates, make)
+    return from_cosine(found) if args.labels == "cosine" else from_likelihood(found)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("slates", type=Path)
     parser.add_argument("data", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--encoder", type=Path)
+    parser.add_argument("--base", default="smollm2-135m")
     parser.add_argument("--labels", choices=("cosine", "likelihood"), default="cosine")
     parser.add_argument("--steps", type=int, default=1500)
     parser.add_argument("--rate", type=float, default=5e-4)
@@ -79,19 +107,12 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=12)
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
-    loaded = load("smollm2-135m", dtype="float32")
+    loaded = load(args.base, dtype="float32")
     old = {name: value.detach().clone() for name, value in loaded.model.named_parameters()}
     slates, _ = slates_of(args.slates)
     slates = slates[:: max(1, len(slates) // args.limit)] if args.limit else slates
-    began = time.perf_counter()
-    if args.labels == "cosine":
-        values = from_cosine(cosines(args.encoder, slates, loaded.device.type))
-    else:
-        values = from_likelihood(likelihoods(loaded, slates))
-    print(
-        f"labels: {time.perf_counter() - began:.1f} s",
-        np.quantile(np.concatenate(values), [0, 0.25, 0.5, 0.75, 1]),
-    )
+    values = labels_of(args, loaded, slates)
+    print("quantiles:", np.quantile(np.concatenate(values), [0, 0.25, 0.5, 0.75, 1]))
     made = labelled(slates, values)
     settings = Training(
         views=Views(mix="across", count=1, widths=(10, 10, 20), surface=SURFACE),

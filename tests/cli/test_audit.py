@@ -168,3 +168,58 @@ def test_a_scorer_that_failed_on_everything_is_6_in_every_study(
     assert [one.code for one in ended] == [6] * 7
     for one in ended:
         assert (one.out, "the first failure: out of memory" in one.err) == ("", True)
+
+
+@pytest.fixture
+def trained(monkeypatch):
+    """A function (trained rubric and width) -> the settings of an audit of "hotpotqa_dev500"."""
+    from types import SimpleNamespace
+
+    from evenhand.cli import audit
+    from evenhand.types import Surface
+
+    def settings(form, *, width=None, rubric=None, shown="relevance"):
+        scorer = SimpleNamespace(
+            name="mine", default_window=20, channels={"rubric"}, surface=Surface(rubric=shown),
+            trained=form and SimpleNamespace(surface=Surface(rubric=form[0]), width=form[1]),
+        )  # fmt: skip
+        behind = SimpleNamespace(**{**vars(scorer), "trained": None}, inner=scorer)
+        del behind.trained
+        first, second = (
+            audit._as_declared("hotpotqa_dev500", one, width, rubric) for one in (scorer, behind)
+        )
+        assert first == second
+        return first
+
+    return settings
+
+
+def test_a_declared_collection_brings_its_rubric_and_width(trained, capsys):
+    found = trained(None)
+    assert (found["surface"].rubric, found["width"]) == ("answer_support", 10)
+    assert "surface" not in trained(None, rubric="relevance")
+    assert capsys.readouterr().err == ""
+
+
+def test_a_trained_scorer_keeps_the_rubric_of_its_training_and_this_is_told(trained, capsys):
+    found = trained(("relevance", 10))
+    assert found == {"width": 10}
+    # Once as it is, once behind a remedy.
+    said = capsys.readouterr().err.splitlines()
+    assert said == 2 * [
+        "note: mine was trained on the rubric relevance and is shown it; hotpotqa_dev500 declares "
+        "answer_support (--rubric answer_support shows that)"
+    ]
+
+
+def test_what_was_asked_for_or_is_the_same_needs_no_note(trained, capsys):
+    assert trained(("relevance", 10), rubric="answer_support", shown="answer_support") == {"width": 10}
+    assert trained(("answer_support", 10), shown="answer_support") == {"width": 10}
+    assert trained(("answer_support", 4), shown="answer_support", width=3) == {}
+    assert capsys.readouterr().err == ""
+
+
+def test_another_width_than_that_of_the_training_is_told(trained, capsys):
+    assert trained(("answer_support", 4), shown="answer_support") == {"width": 10}
+    said = capsys.readouterr().err.splitlines()[0]
+    assert "was trained at B 4 and is shown B 10, as hotpotqa_dev500 declares (--width 4" in said

@@ -79,7 +79,7 @@ ADDRESS = ("--reader-set", "base_url=http://127.0.0.1:9/v1")
         ),
         (("--reader", "openai:m", *ADDRESS, "--reader-set", "foo=1"), "unknown options ['foo']"),
         (("--reader", "openai:m", "--reader-set", "base_url=nowhere"), "needs an address"),
-        (("--reader", "openai:m", "--reader-set", "base_url=3"), "an option is of the wrong kind"),
+        (("--reader", "openai:m", "--reader-set", "base_url=3"), "needs an address"),
         (
             ("--reader", "openai:m", *ADDRESS, "--reader-set", "concurrency=many"),
             "concurrency",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 
 import pyarrow as pa
@@ -161,6 +162,10 @@ def test_a_collapsed_run_fails_its_gate(run, tmp_path, config, monkeypatch):
     [
         ("[run]\nwindow = 3", (), 2, "unknown settings ['window'] in run"),
         ('preset = "none"', (), 2, "unknown preset 'none'"),
+        ('[run]\ntracker = "board"', (), 2, "unknown tracker 'board'; known are aim"),
+        ('[run]\ntracker = "clearml"', (), 2, "tracker 'clearml' needs the package 'clearml'"),
+        ('[run]\ntracker = "clearml"', ("--dry-run",), 2, "tracker 'clearml' needs the package"),
+        ('[data]\nmine = "MIT"', (), 2, "data.mine is a table of a source"),
         ("[views]\ncount = 1\n[objective]\nconsistency = 1", (), 2, "views.count is 1"),
         ("x = ", (), 4, "is no TOML"),
         (None, ("--labels", "nowhere"), 4, "nowhere: does not exist"),
@@ -172,8 +177,10 @@ def test_a_collapsed_run_fails_its_gate(run, tmp_path, config, monkeypatch):
     ],
 )
 def test_what_is_refused_before_anything_is_loaded(
-    run, tmp_path, config, change, options, code, message
+    run, tmp_path, config, monkeypatch, change, options, code, message
 ):
+    real = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda n: None if n == "clearml" else real(n))
     if change is not None:
         config.write_text(change)
     trained = slates(tmp_path, "t", 3)

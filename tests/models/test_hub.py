@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 hub = pytest.importorskip("huggingface_hub")
+errors = pytest.importorskip("huggingface_hub.errors")
 pytest.importorskip("transformers")
 
 from evenhand.errors import ScorerError
@@ -24,8 +25,8 @@ def test_a_file_is_fetched_at_its_revision(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "error", [hub.errors.EntryNotFoundError("404"), hub.errors.LocalEntryNotFoundError("offline"),
-              hub.errors.OfflineModeIsEnabled("offline")],
+    "error", [errors.EntryNotFoundError("404"), errors.LocalEntryNotFoundError("offline"),
+              errors.OfflineModeIsEnabled("offline")],
 )  # fmt: skip
 def test_what_is_not_there_is_none(monkeypatch, error):
     def refuse(*_, **__):

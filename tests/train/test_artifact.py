@@ -78,12 +78,13 @@ def test_it_is_opened_with_the_form_and_the_scores_of_the_training(base, tmp_pat
     folder, wanted = trained(base, tmp_path / "out", method)
     spec = f"hf:{base}+{folder}" if method == "lora" else f"hf:{folder}"
     scorer = open_scorer(spec, device="cpu")
-    assert scorer.surface == SURFACE
-    assert scorer.default_window == 4
+    assert scorer.surface == scorer.trained.surface == SURFACE
+    assert scorer.default_window == scorer.trained.width == 4
     assert scorer.options.max_candidate_tokens == 7
     found = scorer.score(shown(scorer.surface))[0].scores
     assert np.abs(found - wanted).max() < 1e-5
     untrained = open_scorer(f"hf:{base}", device="cpu", max_candidate_tokens=7)
+    assert untrained.trained is None
     assert np.abs(untrained.score(shown(SURFACE))[0].scores - wanted).max() > 1e-3
 
 

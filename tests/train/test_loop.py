@@ -423,3 +423,26 @@ def test_two_processes_do_the_steps_of_one(tiny_loaded, tmp_path, method):
             assert two[name] == pytest.approx(one[name], rel=1e-4, abs=1e-7), name
     for name, wanted in ends[0].items():
         assert float((ends[1][name] - wanted).abs().max()) < 1e-5, name
+
+
+def test_a_look_is_taken_through_blocks_that_are_not_compiled(tiny_loaded, tmp_path):
+    seen = []
+
+    def evaluate(step, loaded):
+        seen.append(torch._dynamo.eval_frame._stance.stance)
+        return {"psi": 0.1}
+
+    run(tiny_loaded(), FULL, tmp_path, evaluate=evaluate)
+    assert seen == ["force_eager"]
+    assert torch._dynamo.eval_frame._stance.stance == "default"
+
+
+def test_the_data_is_told_and_is_no_part_of_what_a_run_is(tiny_loaded, tmp_path):
+    from evenhand.train.sources import Source
+
+    _, first = run(tiny_loaded(), FULL, tmp_path)
+    named = replace(FULL, data=(Source("mine", "MIT"),))
+    # A run that is done goes on with other words about its data, and ends at once.
+    outcome, again = run(tiny_loaded(), named, tmp_path)
+    assert outcome.steps == STEPS
+    assert same(first, again)

@@ -143,6 +143,8 @@ def test_slates_without_grades_are_counted():
         graded_slates([make_slate("a", grades={"c0": 0})])
 
 
-def test_a_shortened_run_saves_and_looks_at_nothing(settings):
-    short = shortened(settings, 2).run
+def test_a_shortened_run_saves_and_looks_at_and_tells_of_nothing(settings):
+    tracked = replace(settings, run=replace(settings.run, tracker="wandb"))
+    short = shortened(tracked, 2).run
     assert (short.steps, short.evaluate_every, short.save_every) == (2, 0, 0)
+    assert short.tracker is None

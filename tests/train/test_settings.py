@@ -190,3 +190,15 @@ def test_with_dropout_the_token_budget_moves_weights():
     lora = Training()
     other = replace(lora, run=replace(lora.run, token_budget=9))
     assert lora.identity() != other.identity()
+
+
+def test_where_data_is_from_is_read_from_a_file(tmp_path):
+    from evenhand.train.sources import Source
+
+    path = tmp_path / "config.toml"
+    path.write_text('[data.mine]\nlicence = "MIT"\n[data.cran]\n[run]\ntracker = "wandb"\n')
+    found = read_training(path)
+    assert found.data[0] == Source("mine", "MIT")
+    assert found.data[1].licence == "public test collection"
+    assert found.run.tracker == "wandb"
+    assert found.plain() == replace(found, data=(), run=replace(found.run, tracker=None)).plain()

@@ -12,7 +12,7 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import typer
 
@@ -33,6 +33,7 @@ from evenhand.cli import (
     worst,
 )
 from evenhand.cli.common import FAULT, show_warning, tell, told_log
+from evenhand.cli.verb import Verb
 from evenhand.errors import EvenhandError
 
 __all__ = ["app", "main"]
@@ -45,18 +46,23 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command("demo")(demo.demo)
-app.command("audit")(audit.audit)
-app.command("report")(report.report)
-app.command("advise")(advise.advise)
-app.command("compare")(compare.compare)
-app.command("decompose")(decompose.decompose)
-app.command("worst")(worst.worst)
-app.command("label")(label.label)
-app.command("train")(train.train)
-app.command("select")(select.select)
-app.command("merge")(merge.merge)
-app.command("doctor")(doctor.doctor)
+# Each in under 55 signs: longer ones are cut in the list of verbs.
+_VERBS: Mapping[str, tuple[Callable[..., None], str]] = {
+    "demo": (demo.demo, "Audit a small model and a toy on bundled slates."),
+    "audit": (audit.audit, "Measure how far scores depend on presentation."),
+    "report": (report.report, "Show finished runs again, side by side."),
+    "advise": (advise.advise, "Advise a threshold whose kept sets agree."),
+    "compare": (compare.compare, "Say how sure the difference of finished runs is."),
+    "decompose": (decompose.decompose, "Say what moves scores: companions, order, noise."),
+    "worst": (worst.worst, "Find the order that changes a decision most."),
+    "label": (label.label, "Label slates by a teacher, to train on."),
+    "train": (train.train, "Train a scorer on labelled slates."),
+    "select": (select.select, "Choose among lambdas and checkpoints."),
+    "merge": (merge.merge, "Make a trained adapter part of its base."),
+    "doctor": (doctor.doctor, "Say what is installed and what is missing."),
+}
+for _name, (_verb, _short) in _VERBS.items():
+    app.command(_name, cls=Verb, short_help=_short)(_verb)
 app.add_typer(data.app, name="data")
 
 

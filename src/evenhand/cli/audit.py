@@ -32,7 +32,10 @@ def audit(
     slates: Annotated[str, options.SLATES],
     scorer: Annotated[
         str,
-        typer.Option(help="What to audit: smollm2-135m, hf:MODEL, ql:MODEL, toy:slot_bias=0.3, ..."),
+        typer.Option(
+            help="What to audit: smollm2-135m, hf:MODEL, gguf:FILE, ql:MODEL, cross:MODEL, rerank:URL, "
+            "openai:MODEL, listwise:MODEL or toy:slot_bias=0.3."
+        ),
     ],
     run: Annotated[str | None, options.RUN] = None,
     depth: Annotated[int | None, options.DEPTH] = None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand.cli.common import JSON, put, put_json
+from evenhand.cli.verb import Verb
 from evenhand.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Check, convert and write slates.", no_args_is_help=True, rich_markup_mode=None)
 
 
-@app.command()
+@app.command(cls=Verb)
 def check(
     file: Annotated[
         str, typer.Argument(help="JSONL file of slates, a collection's folder, or 'demo'.")
@@ -36,7 +37,7 @@ def check(
     _show({"file": file, **found}, as_json)
 
 
-@app.command()
+@app.command(cls=Verb)
 def convert(
     run: Annotated[Path, typer.Option(help="TREC run of the first stage.")],
     corpus: Annotated[Path, typer.Option(help="Candidate texts: JSONL {_id, title, text}.")],
@@ -58,7 +59,7 @@ def convert(
     _show({"file": str(out), "slates": written, "notes": _notes(slates)}, as_json)
 
 
-@app.command()
+@app.command(cls=Verb)
 def demo(
     out: Annotated[Path, typer.Option(help="JSONL file to write.")],
     as_json: Annotated[bool, JSON] = False,

@@ -22,8 +22,10 @@ READER = typer.Option(
     help="Let a reader read each row: smollm2-135m, hf:MODEL, gguf:FILE or openai:MODEL.",
     metavar="SPEC",
 )
-TASK = typer.Option("--reader-task", help="What the reader gives: answer or verdict.")
-TOP = typer.Option("--reader-top", help="Candidates it reads, best first.", metavar="K")
+TASK = typer.Option(
+    "--reader-task", help="What the reader gives: answer or verdict.  [default: answer]"
+)
+TOP = typer.Option("--reader-top", help="Candidates it reads, best first.  [default: 5]", metavar="K")
 RETAINED = typer.Option("--reader-retained", help="It reads what the threshold retains instead.")
 SETTING = typer.Option(
     "--reader-set", help="A reader option, e.g. base_url=...; repeat for more.", metavar="NAME=VALUE"

@@ -144,9 +144,11 @@ def _forecast(
 ) -> Forecast:  # fmt: skip
     from evenhand.train.forecast import forecast, measured_rate
     from evenhand.train.session import require_apart, require_plain_base
+    from evenhand.train.tracking import require_tracker
 
     require_apart(labelled, held_out)
     require_plain_base(settings)
+    require_tracker(settings.run.tracker)
     if measure:
         tell("measuring the rate: two steps")
         rate = measured_rate(settings, labelled, device=device)

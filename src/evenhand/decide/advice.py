@@ -57,6 +57,8 @@ class Advice:
         bandwidth: how near to the cut counts as near.
         revision: scorer revision and surface that the threshold belongs to.
         keep_all_f1: F1 of keeping everything, what a threshold has to beat.
+        slates: how many there are.
+        lost: how many of them have no score at all in the canonical row: left out of F1.
     """
 
     threshold: float | None
@@ -68,6 +70,8 @@ class Advice:
     bandwidth: float
     revision: str
     keep_all_f1: float = float("nan")
+    slates: int = 0
+    lost: int = 0
 
     @property
     def index(self) -> int | None:
@@ -88,6 +92,10 @@ class Advice:
         lines = whole("lines", lines)
         said = "none" if self.threshold is None else f"{self.threshold:.6g}"
         out = [f"advised threshold: {said} ({self.reason})"]
+        if self.lost:
+            out.append(
+                f"{self.lost} of {counted_slates(self.slates)} without a canonical row, left out of F1"
+            )
         out.append(f"floor on overlap without empty pairs: {self.floor:.3f}")
         out.append(
             f"F1, picked on one half of the slates and read on the other: {_n(self.held_out_f1)}"

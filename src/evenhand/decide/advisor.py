@@ -70,8 +70,8 @@ def advise(
 
     Among thresholds that keep something, but no more than `most` of the scores in
     canonical and in random rows, and whose mean overlap without both-empty pairs
-    is at least `floor`, it takes the best mean set-F1 over the slates with grades;
-    of equal F1 the sparsest, then the higher. Without grades it takes the sparsest.
+    is at least `floor`, it takes the best mean set-F1 over the slates with grades and
+    a canonical row that did not fail; of equal F1 the sparsest, then the higher. Without grades it takes the sparsest.
     F1 of the pick on the slates it was picked on is optimistic: `held_out_f1` picks
     on one fold of slates and reads the other, and back.
 
@@ -128,6 +128,8 @@ def advise(
         bandwidth=bandwidth,
         revision=revision,
         keep_all_f1=_keep_all(slates),
+        slates=len(slates),
+        lost=sum(map(_lost, slates)),
     )
 
 
@@ -196,6 +198,11 @@ def _bandwidth(slates: Sequence[SlateScores]) -> float:
     return float(np.nanmax(pooled) - np.nanmin(pooled)) / 100
 
 
+def _lost(one: SlateScores) -> bool:
+    """Return whether nothing of the canonical row was scored; a slate without candidates is not lost."""
+    return bool(one.canonical.size and np.isnan(one.canonical).all())
+
+
 def _mean(values: FloatArray) -> FloatArray:
     """Return the mean over slates of each column where it is defined, NaN where nowhere."""
     known = ~np.isnan(values)
@@ -206,7 +213,8 @@ def _mean(values: FloatArray) -> FloatArray:
 
 
 def _f1(one: SlateScores, thresholds: FloatArray) -> FloatArray:
-    if one.relevance is None:
+    # A row that failed is not one that retains nothing.
+    if one.relevance is None or _lost(one):
         return np.full(len(thresholds), np.nan)
     return set_f1_at(one.canonical, one.relevance, thresholds)
 
@@ -284,5 +292,5 @@ def _reason(curve: TradeOff, allowed: BoolArray, best: int | None, floor: float,
             f"{np.nanmax(steadiest):.3f}. Lower the floor, or make the scorer steadier"
         )
     if np.isnan(curve.f1).all():
-        return "no grades, so no F1: the sparsest cut that is steady enough"
+        return "no slate has grades and a canonical row, so no F1: the sparsest steady enough cut"
     return "the best mean F1 among cuts that are steady enough"

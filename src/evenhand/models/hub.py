@@ -22,9 +22,9 @@ def hub_file(place: Place, name: str) -> Path | None:
         MissingExtraError: what reads the hub is not installed.
         ScorerError: the file is there and could not be fetched.
     """
-    hub = require("huggingface_hub")
-    none = (hub.errors.EntryNotFoundError, hub.errors.RepositoryNotFoundError,
-            hub.errors.RevisionNotFoundError, ConnectionError)  # fmt: skip
+    hub, errors = require("huggingface_hub"), require("huggingface_hub.errors")
+    none = (errors.EntryNotFoundError, errors.RepositoryNotFoundError,
+            errors.RevisionNotFoundError, ConnectionError)  # fmt: skip
     try:
         with quiet():
             return Path(hub.hf_hub_download(place.where, name, revision=place.revision))

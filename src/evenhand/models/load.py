@@ -241,9 +241,11 @@ def adapter_folder(place: Place) -> Path:
     """Return the folder of a PEFT adapter; one of the hub is fetched, `scorer.json` with it.
 
     Raises:
+        InputError: the folder holds no adapter.
         ScorerError: the hub cannot be reached, or there is no such adapter.
     """
     if place.kind == "folder":
+        _require_adapter_config(place)
         return Path(place.where)
     hub = require("huggingface_hub")
     try:

@@ -253,13 +253,15 @@ def open_local(spec: str, **options: Any) -> LocalScorer:
         ScorerError: the grades are other tokens than they were in training.
     """
     given, loading, surface = split_options(options, LocalOptions)
+    # Settings are checked before anything, which may take minutes, is fetched.
+    own = LocalOptions(**given)
+    check_surface(surface)
     named = {name: loading[name] for name in ("revision", "adapter") if name in loading}
     shipped = shipped_with(spec, **named)
     if shipped is not None:
         given, surface = shipped.under(given, options)
-    # Settings are checked before the weights, which take minutes, are fetched.
-    own = LocalOptions(**given)
-    check_surface(surface)
+        own = LocalOptions(**given)
+        check_surface(surface)
     scorer = LocalScorer(load(spec, **loading), own, surface)
     if shipped is not None:
         shipped.check(scorer._builder)

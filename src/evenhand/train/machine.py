@@ -19,7 +19,7 @@ from evenhand.train.grader import Grader
 from evenhand.train.schedule import ramp_at, rate_at
 from evenhand.train.settings import Training
 from evenhand.train.step import Step, terms
-from evenhand.train.weights import follow, frozen_copy, prepare, set_blocks
+from evenhand.train.weights import follow, frozen_copy, plain_blocks, prepare, set_blocks
 
 
 class Machine:
@@ -76,7 +76,9 @@ class Machine:
         )  # fmt: skip
 
     def finished(self) -> Any:
-        """Return what was trained, in eval mode."""
+        """Return what was trained, in eval mode, to be read at any length."""
+        if self._settings.run.compiled:
+            plain_blocks(self.grader.inner)
         return self.grader.model.eval()
 
     def descend(self, fed: Fed, steps: Steps, total: int) -> dict[str, Any]:

@@ -61,7 +61,8 @@ def merge(
 
     Raises:
         UsageError: the spec has no adapter, or there are no probe slates.
-        InputError: `out` holds something, or `scorer.json` is damaged.
+        InputError: `out` holds something, the folder holds no adapter, or `scorer.json` is
+            damaged.
         ScorerError: the adapter does not fit, no score is known, or one differs by more
             than `TOLERANCE`.
     """
@@ -119,10 +120,11 @@ def _unmerged(spec: str, device: str | None) -> Loaded:
     """Return the base in float32 with the adapter beside its weights."""
     adapter = parse(spec).adapter
     assert adapter is not None
+    folder = adapter_folder(adapter)
     base = load(_base(spec), device=device)
     try:
         with quiet():
-            model = require("peft").PeftModel.from_pretrained(base.model, str(adapter_folder(adapter)))
+            model = require("peft").PeftModel.from_pretrained(base.model, str(folder))
     except Exception as error:
         raise ScorerError(
             f"the adapter does not fit the model ({type(error).__name__}: {first_line(error)}); give "

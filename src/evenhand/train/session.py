@@ -20,6 +20,7 @@ from evenhand.train.evaluate import guard, hold_out
 from evenhand.train.labels import Labelled, graded
 from evenhand.train.loop import Evaluate, Outcome, Record, train
 from evenhand.train.settings import Training
+from evenhand.train.tracking import require_tracker
 from evenhand.train.trials import FOLDER, Trial, held_out_values, write_trial
 from evenhand.types import Slate
 
@@ -72,12 +73,14 @@ def train_scorer(
         progress: called with the record of each step.
 
     Raises:
-        UsageError: settings or labels are wrong, or held-out slates are trained on.
+        UsageError: settings or labels are wrong, held-out slates are trained on, or the
+            tracker is not installed.
         ResumeError: `out` holds another run.
         ScorerError: the model cannot be loaded, or the loss is not finite.
     """
     require_apart(labelled, held_out)
     require_plain_base(settings)
+    require_tracker(settings.run.tracker)
     loaded = load(settings.base, device=device)
     folder, shown = Path(out), look or Look(width=max(settings.views.widths))
     evaluate = looking(held_out, settings, shown, folder) if held_out else None
@@ -171,4 +174,5 @@ def graded_slates(slates: Sequence[Slate]) -> list[Labelled]:
 
 def shortened(settings: Training, steps: int) -> Training:
     """Return the settings of a run of so many steps, for a measurement of speed."""
-    return replace(settings, run=replace(settings.run, steps=steps, evaluate_every=0, save_every=0))
+    run = replace(settings.run, steps=steps, evaluate_every=0, save_every=0, tracker=None)
+    return replace(settings, run=run)

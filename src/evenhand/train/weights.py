@@ -73,6 +73,12 @@ def compile_blocks(model: Any) -> None:
         block.compile(dynamic=False)
 
 
+def plain_blocks(model: Any) -> None:
+    """Run the blocks of a transformers model as written again, if they were compiled."""
+    for block in model.base_model.layers:
+        block._compiled_call_impl = None
+
+
 def allow_shapes(config: Any) -> None:
     """Let all blocks together be compiled for `SHAPES` shapes; beyond a limit torch gives up on them.
 

@@ -41,3 +41,28 @@ def test_a_grade_that_no_candidate_has_is_refused(run, slates_file, tmp_path):
     ended = run("advise", tmp_path / "toy", "--min-grade", 99)
     assert (ended.code, ended.out) == (2, "")
     assert "no candidate has a grade of 99 or more, the highest is 3" in " ".join(ended.err.split())
+
+
+def test_failed_canonical_rows_end_with_7(run, tmp_path):
+    from evenhand.present.design import design
+    from evenhand.score import scorer
+    from evenhand.study.rows.run import run_study
+    from evenhand.types import Candidate, Slate
+
+    grades = {"c0": 1}
+    slates = [
+        Slate(f"q{q}", f"{q}", tuple(Candidate(f"c{i}", f"{i}") for i in range(5)), grades)
+        for q in range(5)
+    ]
+
+    def score(query, texts):
+        # Of three slates only the canonical presentation and its like fail.
+        lost = int(query) < 3 and list(texts) == sorted(texts)
+        return [float("nan") if lost else -float(text) for text in texts]
+
+    run_study(scorer(score, name="odd"), slates, design("reorder", rows=3), tmp_path / "odd")
+    ended = run("advise", tmp_path / "odd")
+    assert ended.code == 7
+    assert "3 of 5 slates without a canonical row, left out of F1" in ended.out
+    # The relevant one scores highest throughout.
+    assert "on the other: 1.000" in ended.out

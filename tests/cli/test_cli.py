@@ -10,6 +10,12 @@ import pytest
 
 from evenhand import errors
 from evenhand.cli import main
+from evenhand.decide.reading import TOP
+
+VERBS = (
+    "demo", "audit", "report", "advise", "compare", "decompose", "worst", "label", "train", "select",
+    "merge", "doctor", "data",
+)  # fmt: skip
 
 
 def test_importing_the_command_line_is_light_and_quick():
@@ -275,3 +281,28 @@ def test_a_model_without_torch_is_3_and_says_what_to_install(words, tmp_path):
     assert (ended.returncode, ended.stdout) == (3, "")
     assert "pip install 'evenhand[hf]'" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_the_list_of_verbs_says_of_each_what_it_does_in_full(run):
+    told = run("--help").out.partition("Commands:")[2]
+    assert len(told.strip().splitlines()) == len(VERBS)
+    assert "..." not in told
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_calls_values_by_words_and_not_by_python_types(run, verb):
+    told = run(verb, "--help")
+    assert told.code == 0
+    assert not {"<", "{"} & set(told.out)
+
+
+def test_help_names_arguments_numbers_files_and_defaults(run):
+    told = " ".join(run("audit", "--help").out.split())
+    assert "Usage: evenhand audit [OPTIONS] SLATES" in told
+    for words in ("--rows N", "--threshold NUMBER", "--out PATH", "--rubric NAME", "--scorer SPEC"):
+        assert words in told
+    for kind in ("cross:", "rerank:", "openai:", "listwise:", "gguf:"):
+        assert kind in told
+    assert "answer or verdict. [default: answer]" in told
+    assert f"best first. [default: {TOP}]" in told
+    assert "Usage: evenhand report [OPTIONS] RUN..." in run("report", "--help").out

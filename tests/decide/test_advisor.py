@@ -183,3 +183,23 @@ def test_wrong_kinds_are_refused_by_name(call, said):
 def test_no_slate_is_nothing_measured():
     with pytest.raises(NothingMeasuredError, match="no slate"):
         advise([])
+
+
+def test_a_failed_canonical_row_is_left_out_of_f1():
+    lost = [
+        a_slate(f"lost{i}", canonical=(np.nan,) * 4, random=[[0.9, 0.6, 0.3, 0.1]] * 3) for i in (1, 2)
+    ]
+    whole, part = advise([a_slate()]), advise([a_slate(), *lost])
+    # Counted as 0 the mean would be a third of it.
+    np.testing.assert_allclose(part.curve.f1, whole.curve.f1)
+    assert part.keep_all_f1 == whole.keep_all_f1
+    assert (part.slates, part.lost, whole.lost) == (3, 2, 0)
+    assert "2 of 3 slates without a canonical row, left out of F1" in part.to_text()
+    assert "without a canonical row" not in whole.to_text()
+
+
+def test_a_sparse_place_of_one_cut_has_no_width():
+    base = np.array([0.1, 0.15, 0.2, 0.25, 0.3, 0.7, 0.75, 0.8])
+    found = advise([a_slate(canonical=base, random=[base - 0.02, base + 0.02], relevance=None)])
+    assert "  at 0.5: density 0.0000" in found.to_text()
+    assert " 0.5 to 0.5" not in found.to_text()

@@ -182,8 +182,8 @@ def test_ungraded_slates_get_a_threshold_and_give_none():
     ("relevance", "reason"),
     [
         ([None, None], "no slate has grades"),
-        ([[0, 0], [0, 0]], "no relevant candidate"),
-        ([[1, 0], None], "no relevant candidate"),
+        ([[0, 0], [0, 0]], "only 0 of 2 slates hold a scored relevant candidate, and each half"),
+        ([[1, 0], None], "only 1 of 2 slates hold a scored relevant candidate, and each half"),
     ],
 )
 def test_quantile_where_nothing_can_be_fitted(relevance, reason):
@@ -192,6 +192,20 @@ def test_quantile_where_nothing_can_be_fitted(relevance, reason):
     assert (found.rule, found.folds) == ("quantile", (pytest.approx(5.2),))
     assert found.thresholds == pytest.approx([5.2, 5.2])
     assert reason in found.reason
+
+
+def test_failed_rows_and_folds_are_told_as_the_reason():
+    ids, hits = [f"q{i}" for i in range(4)], [[1, 0]] * 4
+    lost = cross_fit(ids, [[0, 1], *[[NAN, NAN]] * 3], hits)
+    assert lost.reason == (
+        "only 1 of 4 slates hold a scored relevant candidate, and in 3 more the canonical row has no "
+        "scores for any"
+    )
+    fold = cross_fit(ids, [[0, 1]] * 4, hits).fold_of
+    one_half = [[1, 0] if own else [0, 0] for own in fold]
+    assert cross_fit(ids, [[0, 1]] * 4, one_half).reason == (
+        "2 of 4 slates hold a scored relevant candidate, all in one half of them, and each half needs one"
+    )
 
 
 def test_a_single_slate_uses_the_quantile():

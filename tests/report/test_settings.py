@@ -15,7 +15,9 @@ def test_every_number_travels_with_its_settings(make_analysis):
 
 def test_a_quantile_threshold_says_that_there_were_no_grades(make_analysis):
     analysis = make_analysis(threshold=ThresholdFit("quantile", (0.8,), None, "r"))
-    assert SETUP["threshold"](analysis) == "0.800 (80% quantile of the scores, no grades)"
+    assert SETUP["threshold"](analysis) == "0.800 (80% quantile of the scores: no slate has grades)"
+    failed = make_analysis(threshold=ThresholdFit("quantile", (0.8,), None, "r", "rows failed"))
+    assert SETUP["threshold"](failed) == "0.800 (80% quantile of the scores: rows failed)"
 
 
 def test_columns_of_one_name_are_told_apart_by_what_differs(make_analysis):

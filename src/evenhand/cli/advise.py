@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from evenhand.cli.common import JSON, put, put_json, tell
+from evenhand.cli.common import JSON, PARTLY, put, put_json, tell
 
 INCONCLUSIVE = 8
 
@@ -37,3 +37,9 @@ def advise(
         raise typer.Exit(INCONCLUSIVE)
     if store:
         tell(f"threshold: {store_advice(run, advice)}")
+    if advice.lost:
+        tell(
+            f"evenhand: {advice.lost} of {advice.slates} slates without a canonical row: partly "
+            f"measured (exit {PARTLY})"
+        )
+        raise typer.Exit(PARTLY)

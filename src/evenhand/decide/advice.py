@@ -90,12 +90,10 @@ class Advice:
             UsageError: lines < 1.
         """
         lines = whole("lines", lines)
-        said = "none" if self.threshold is None else f"{self.threshold:.6g}"
+        said = "none" if self.threshold is None else f"{_t(self.threshold)}"
         out = [f"advised threshold: {said} ({self.reason})"]
         if self.lost:
-            out.append(
-                f"{self.lost} of {counted_slates(self.slates)} without a canonical row, left out of F1"
-            )
+            out.append(f"{self.lost} of {self.slates} slates without a canonical row, left out of F1")
         out.append(f"floor on overlap without empty pairs: {self.floor:.3f}")
         out.append(
             f"F1, picked on one half of the slates and read on the other: {_n(self.held_out_f1)}"
@@ -103,14 +101,12 @@ class Advice:
         out.append(f"F1 of keeping everything: {_n(self.keep_all_f1)}")
         if self.held_out_f1 <= self.keep_all_f1:
             out.append("held out, the advised threshold is no better than keeping everything")
-        out.extend(["", "  threshold     F1  overlap  w/o empty  retained  density"])
+        out.extend(["", "    threshold     F1  overlap  w/o empty  retained  density"])
         out.extend(self._line(index) for index in self._shown(lines))
-        out.append(f"density: share of scores within {self.bandwidth:.3g} of the cut")
+        out.append(f"density: share of scores within {_t(self.bandwidth)} of the cut")
         if self.regions:
             out.extend(["", "sparse regions, the sparsest first"])
-            out.extend(
-                f"  {one.low:.6g} to {one.high:.6g}: density {one.density:.4f}" for one in self.regions
-            )
+            out.extend(f"  {_place(one)}: density {_n(one.density, 4)}" for one in self.regions)
         return "\n".join(out) + "\n"
 
     def _shown(self, lines: int) -> list[int]:
@@ -124,10 +120,21 @@ class Advice:
         curve = self.curve
         mark = "*" if index == self.index else " "
         return (
-            f"{mark} {curve.threshold[index]:9.4g}  {_n(curve.f1[index])}    "
+            f"{mark} {_t(curve.threshold[index]):>11}  {_n(curve.f1[index])}    "
             f"{_n(curve.overlap[index])}      {_n(curve.overlap_without_empty[index])}     "
             f"{_n(curve.retained[index])}   {_n(curve.density[index], 4)}"
         )
+
+
+def _place(region: Region) -> str:
+    """Return where a region lies; of a single cut, which has no width, the cut."""
+    low, high = _t(region.low), _t(region.high)
+    return f"at {low}" if low == high else f"{low} to {high}"
+
+
+def _t(score: float) -> str:
+    """Return a number in units of the scores, with the digits that make a threshold usable."""
+    return f"{score:.6g}"
 
 
 def _n(value: float, digits: int = 3) -> str:

@@ -292,5 +292,5 @@ def _reason(curve: TradeOff, allowed: BoolArray, best: int | None, floor: float,
             f"{np.nanmax(steadiest):.3f}. Lower the floor, or make the scorer steadier"
         )
     if np.isnan(curve.f1).all():
-        return "no slate has grades and a canonical row, so no F1: the sparsest steady enough cut"
+        return "no grades beside a canonical row, so no F1: the sparsest cut that is steady enough"
     return "the best mean F1 among cuts that are steady enough"

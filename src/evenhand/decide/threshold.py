@@ -25,6 +25,7 @@ from evenhand.types import BoolArray, Decision, FloatArray, IntArray, Slate
 
 # Mean F1 values closer than this are equal: running sums differ in the last digits.
 _SAME_F1 = 1e-10
+NO_GRADES = "no slate has grades"
 
 
 def retained(scores: ArrayLike, threshold: float) -> BoolArray:
@@ -233,14 +234,29 @@ def cross_fit(
         try:
             fitted.append(fit_f1([given for given, _ in others], [wanted for _, wanted in others]))
         except NothingMeasuredError:
-            fallback = quantile(scores)
-            reason = (
-                "no slate has grades"
-                if all(given is None for given in relevance)
-                else "one of the two folds holds no relevant candidate to fit on"
-            )
+            fallback, reason = quantile(scores), _why_not(scores, relevance)
             return CrossFit("quantile", np.full(len(scores), fallback), (fallback,), folds, reason)
     return CrossFit("f1", np.array(fitted)[folds], (fitted[0], fitted[1]), folds)
+
+
+def _why_not(scores: Sequence[ArrayLike], relevance: Sequence[ArrayLike | None]) -> str:
+    """Return why one of the folds has nothing to fit on."""
+    pairs = [(row, hits) for row, hits in zip(scores, relevance, strict=True) if hits is not None]
+    if not pairs:
+        return NO_GRADES
+    telling = [
+        np.asarray(row, dtype=np.float64)[np.asarray(hits, dtype=bool)]
+        for row, hits in pairs
+        if np.any(hits)
+    ]
+    lost = sum(bool(np.isnan(row).all()) for row in telling)
+    left = len(telling) - lost
+    said = f"{left} of {len(scores)} slates hold a scored relevant candidate"
+    if lost:
+        return f"only {said}, and in {lost} more the canonical row has no scores for any"
+    if left < 2:
+        return f"only {said}, and each half of the slates needs one"
+    return f"{said}, all in one half of them, and each half needs one"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from evenhand.decide.threshold import NO_GRADES
 from evenhand.report.digits import NONE, count, number
 from evenhand.study.analysis import Analysis
 
@@ -18,7 +19,7 @@ def _threshold(analysis: Analysis) -> str:
     if fit.rule == "f1":
         return f"{folds} (F1, cross-fitted, grade ≥ {fit.min_grade})"
     if fit.rule == "quantile":
-        return f"{folds} (80% quantile of the scores, no grades)"
+        return f"{folds} (80% quantile of the scores: {fit.reason or NO_GRADES})"
     return f"{folds} (fixed)"
 
 

@@ -57,16 +57,18 @@ class ThresholdFit:
     """How the retained sets were cut.
 
     Attributes:
-        rule: "f1" (cross-fitted), "quantile" (no grades), "fixed".
+        rule: "f1" (cross-fitted), "quantile" (nothing to fit on), "fixed".
         folds: the threshold applied to each fold of slates.
         min_grade: lowest grade that counts as relevant; None without grades.
         revision: what the thresholds belong to: scorer revision and surface.
+        reason: why the rule is "quantile"; empty otherwise.
     """
 
     rule: Literal["f1", "quantile", "fixed"]
     folds: tuple[float, ...]
     min_grade: int | None
     revision: str
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

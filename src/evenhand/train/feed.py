@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.errors import UsageError
+from evenhand.models.forward import Forward
 from evenhand.models.load import Loaded
 from evenhand.models.quiet import require
 from evenhand.score.base import PromptBuilder
@@ -59,10 +60,14 @@ class Fed:
 def prompt_builder(loaded: Loaded, max_candidate_tokens: int | None) -> PromptBuilder:
     """Return the builder that a local scorer of this model would use."""
     tokens = TokenizerTokens(loaded.tokenizer)
+    context = context_of(loaded.model)
+    # A forecast has a model without weights, which cannot be tried.
+    tried = loaded.model.device.type != "meta"
+    longest = Forward(loaded.model).longest if tried else None
     return PromptBuilder(
         tokens,
         chat_of(loaded.tokenizer),
-        context_of(loaded.model),
+        min(context, longest or context),
         max_candidate_tokens,
         single_token_signs(tokens),
     )

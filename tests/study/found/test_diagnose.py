@@ -139,7 +139,13 @@ def test_size_of_the_study():
 
 def test_threshold_by_quantile_says_why():
     fit = ThresholdFit("quantile", (0.5,), None, "r")
-    assert "because no slate has grades:" in found(threshold=fit)["threshold_by_quantile"].message
+    message = found(threshold=fit)["threshold_by_quantile"].message
+    assert "because no slate has grades:" in message
+    assert "Give grades, or give" in message
+    assert (
+        "Give grades"
+        not in found(threshold=fit, threshold_reason="why")["threshold_by_quantile"].message
+    )
     assert (
         "because why:" in found(threshold=fit, threshold_reason="why")["threshold_by_quantile"].message
     )

@@ -163,9 +163,7 @@ def _position(seen: Evidence) -> Iterator[Finding]:
             f"{_percent(order.first_share)} alone, {_number(order.first_gain, sign=True)} spreads.",
         )
     elif order.slot_share >= MOST:
-        yield Finding(
-            "slot_bias", "warning", f"A slot bias: {moved}. Interleave or average over orders."
-        )
+        yield Finding("slot_bias", "warning", f"A slot bias: {moved}. Average over orders, or isolate.")
     else:
         yield Finding(
             "order_dependent",

@@ -185,7 +185,8 @@ def _fit(
         return ThresholdFit("fixed", (fixed,), None, revision), thresholds, ""
     found = cross_fit(tally.slate_ids, tally.canonical, tally.relevance, seed)
     min_grade = tally.min_grade if found.rule == "f1" else None
-    return ThresholdFit(found.rule, found.folds, min_grade, revision), found.thresholds, found.reason
+    fit = ThresholdFit(found.rule, found.folds, min_grade, revision, found.reason)
+    return fit, found.thresholds, found.reason
 
 
 def _fit_high(tally: Tally, fit: ThresholdFit, seed: int) -> tuple[ThresholdFit, FloatArray] | None:

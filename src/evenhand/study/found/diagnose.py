@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Literal
 
+from evenhand.decide.threshold import NO_GRADES
 from evenhand.study.analysis import (
     LOW_MASS,
     MOVED,
@@ -223,12 +224,13 @@ def _size(facts: Facts) -> Iterator[Finding]:
 def _threshold(facts: Facts) -> Iterator[Finding]:
     if facts.threshold is None or facts.threshold.rule != "quantile":
         return
+    reason = facts.threshold_reason or NO_GRADES
+    mend = "Give grades" if reason == NO_GRADES else "Mend that"
     yield Finding(
         "threshold_by_quantile",
         "note",
-        "The threshold is the 80% quantile of the scores, because "
-        f"{facts.threshold_reason or 'no slate has grades'}: "
-        "retained sets show agreement, not usefulness. Give grades or a threshold of your own.",
+        f"The threshold is the 80% quantile of the scores, because {reason}: retained sets show "
+        f"agreement, not usefulness. {mend}, or give a threshold of your own.",
     )
 
 

@@ -14,7 +14,6 @@ PIP := $(BIN)/python -m pip install --quiet --progress-bar off --constraint cons
 
 demo: $(VENV)/.demo
 	$(BIN)/evenhand demo --out $(REPORT)
-	@echo "Report: $(REPORT)/report.html"
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -m "not slow"

@@ -4,6 +4,7 @@ import pytest
 
 from evenhand.score.toy import Toy
 from evenhand.types import Scored
+from servers import Reply, Service
 
 
 def test_the_table_says_what_was_measured(run, slates_file):
@@ -223,3 +224,14 @@ def test_another_width_than_that_of_the_training_is_told(trained, capsys):
     assert trained(("answer_support", 4), shown="answer_support") == {"width": 10}
     said = capsys.readouterr().err.splitlines()[0]
     assert "was trained at B 4 and is shown B 10, as hotpotqa_dev500 declares (--width 4" in said
+
+
+def test_the_command_line_tells_of_retries(run, slates_file):
+    with Service(lambda asked: Reply({}, status=429)) as service:
+        ended = run(
+            "audit", slates_file(8, 3), "--scorer", f"rerank:{service.url}/v2/rerank",
+            "--set", "retries=1", "--set", "pause=0.01",
+        )  # fmt: skip
+    assert (ended.code, ended.out) == (6, "")
+    assert "evenhand: retrying: 429 (1 request)" in ended.err
+    assert "the first 5 requests to" in ended.err

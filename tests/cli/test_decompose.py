@@ -96,3 +96,23 @@ def test_the_residual_left_of_a_reference_is_told(run, slates_file, tmp_path):
     assert found["residual_share"] == pytest.approx(0.25)
     refused = run("decompose", *given, "toy:noise=0.1", *against, "--seed", 1)
     assert (refused.code, "seed: 0 there, 1 here" in refused.err) == (2, True)
+
+
+def test_companions_that_cannot_vary_have_no_share(run, slates_file):
+    words = ("decompose", slates_file(4, 6), "--scorer", TOY)
+    [row] = [line for line in run(*words).out.splitlines() if line.startswith("companions")]
+    assert row.split(maxsplit=3) == ["companions", "–", "–", "(no companions vary; use --width)"]
+    assert "no companions vary" not in run(*words, "--width", 3).out
+
+
+def test_a_share_estimated_below_0_is_printed_as_it_is(run, slates_file):
+    # Nothing but noise: companions and order are 0, and estimated below it as often as above.
+    words = ("decompose", slates_file(4, 6), "--scorer", "toy:noise=0.5", "--width", 3)
+    crossed = json.loads(run(*words, "--json").out)["decomposition"]["crossed"]
+    shown = run(*words).out
+    for name, label in (("companions", "companions"), ("order", "order in window")):
+        share = crossed[f"{name}_share"]
+        [row] = [line for line in shown.splitlines() if line.startswith(label)]
+        assert row[22:].startswith(f"{share['mean']:.3f} [{share['low']:.3f}, {share['high']:.3f}]")
+    assert min(crossed["companions_share"]["low"], crossed["order_share"]["low"]) < 0
+    assert "may leave [0, 1]" in shown

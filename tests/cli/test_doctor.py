@@ -15,8 +15,10 @@ def test_doctor_tells_versions_and_state_and_is_0(run):
 def test_doctor_says_how_to_add_what_is_missing(run, monkeypatch):
     import evenhand.cli.doctor as doctor
 
-    monkeypatch.setattr(doctor, "EXTRAS", {"serve": ("no-such-package-anywhere",)})
+    assert set(doctor.EXTRAS) == {"hf", "report", "data", "train"}
+    absent = ("no-such-package-anywhere",)
+    monkeypatch.setattr(doctor, "EXTRAS", {"hf": absent, "data": ("numpy",), "train": absent})
     ended = run("doctor")
     assert ended.code == 0
     assert "no-such-package-anywhere missing" in ended.out
-    assert "pip install 'evenhand[serve]'" in ended.out
+    assert "in a checkout: pip install '.[hf,train]'" in ended.out

@@ -94,6 +94,7 @@ def test_missing_labels_end_with_7_and_say_what_to_do(run, tmp_path):
     assert ended.code == 7
     assert "1 label missing in 1 slate (q1), which training refuses" in ended.err
     assert "delete 0000.parquet in" in ended.err
+    assert "1 complete slate with grades" in ended.out
 
 
 @pytest.mark.parametrize(

@@ -93,3 +93,19 @@ def test_a_seed_of_the_scorer_is_not_that_of_the_run(run, slates_file):
     )  # fmt: skip
     (result,) = json.loads(ended.out)["results"]
     assert result["scorer"]["name"] == "toy:noise=0.1,seed=3 + average:2"
+
+
+@pytest.mark.parametrize(
+    ("threshold", "said"),
+    [
+        ((), "adaptive settles candidates at 0.4 and the audit fits a threshold of its own"),
+        (("--threshold", 0.5), "settles candidates at 0.4 and the audit cuts at 0.5; --threshold 0.4"),
+        (("--threshold", 0.4), None),
+    ],
+)
+def test_another_cut_than_adaptive_settles_at_is_told_before_scoring(run, slates_file, threshold, said):
+    words = ("audit", slates_file(), "--scorer", "toy:noise=.1", "--rows", 3)
+    ended = run(*words, "--remedy", "adaptive:threshold=0.4", *threshold)
+    assert ended.code == 0
+    told = ended.err.partition(": scoring")[0]
+    assert (said in told) if said else ("settles" not in told)

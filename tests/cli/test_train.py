@@ -129,10 +129,34 @@ def test_a_dry_run_says_what_it_would_take_and_trains_nothing(run, tmp_path, con
     heads = [line.split()[0] for line in ended.out.splitlines()[1:]]
     assert heads == ["steps", "windows", "tokens", "weights", "memory", "hours"]
     assert "unknown; give --rate or --measure-rate" in ended.out
+    assert "GiB at token_budget " in ended.out
+    assert " cut from candidates" in ended.out
     found = json.loads(run(*words, "--rate", 50, "--json").out)["forecast"]
+    assert 0 < found["batch"] <= found["token_budget"]
     assert (found["steps"], found["slates"], found["candidates"]) == (2, 4, 12)
     assert found["hours"] == pytest.approx(found["tokens"] / 50 / 3600)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("hours", "said"),
+    [
+        (0.01, "time        36 seconds at 100 tokens a second"),  # .01 * 3600
+        (0.02, "hours       0.02 at 100 tokens a second"),
+        (2.5, "hours       2.50 at 100 tokens a second"),
+    ],
+)
+def test_a_short_run_is_told_in_seconds(hours, said):
+    from evenhand.cli.train import forecast_lines
+    from evenhand.train.forecast import Forecast
+
+    counts = dict.fromkeys(("slates", "steps", "windows", "candidates", "prompts", "sampled"), 1)
+    cost = {"tokens": 9, "truncated": 44, "parameters": 3, "trained": 2, "memory": 2**31}
+    budget = {"batch": 1500, "token_budget": 4096, "rate": 100.0}
+    lines = forecast_lines("tiny", Forecast(**counts, **cost, **budget, hours=hours))
+    assert lines[-1] == said
+    assert "tokens      9; 44 tokens cut from candidates" in lines
+    assert any("2.0 GiB at token_budget 4,096 (largest batch 1,500 tokens" in line for line in lines)
 
 
 def test_a_dry_run_measures_the_rate(run, tmp_path, config):

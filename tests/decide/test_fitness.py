@@ -57,13 +57,30 @@ def test_a_reader_that_reads_is_fit():
     # right on all with evidence, on half without, majority one half
     assert (found.accuracy.mean, found.accuracy_bare.mean, found.majority) == (1, 0.5, 0.5)
     assert found.fit is True
-    assert "by 0.500" in found.reason
-    # one slate in ten above the majority is within chance
+    # Of ten slates five rise by 1: the bootstrap mean never comes near 0.
+    assert "by 0.500 [0." in found.reason
+    # One slate in ten above the majority, and rises of 1 on 7 and -1 on 3, are within chance.
     near = [("SUPPORTS", "SUPPORTS", "REFUTES")] * 6 + [("REFUTES", "SUPPORTS", "REFUTES")] * 4
     near[-1] = ("REFUTES", "REFUTES", "SUPPORTS")
     weak = fitness("verdict", verdicts(*near))
-    assert weak.fit is True
-    assert "reaches down" in weak.reason
+    assert weak.fit is None
+    assert "raises its accuracy by 0.400 [" in weak.reason
+    assert "may be chance" in weak.reason
+
+
+def test_accuracy_above_the_most_common_label_is_enough():
+    # Right on all 10, the majority half; without evidence right on 9: a rise within chance.
+    rows = [("SUPPORTS",) * 3, ("REFUTES",) * 3] * 4
+    rows += [("SUPPORTS",) * 3, ("REFUTES", "REFUTES", "SUPPORTS")]
+    found = fitness("verdict", verdicts(*rows))
+    assert found.fit is True
+    assert "right on 1.000 [1.000, 1.000] of the slates" in found.reason
+
+
+def test_one_slate_does_not_make_a_reader_fit():
+    found = fitness("answer", [Judged(None, "x", 1.0, 0.0, 1.0, 0.0)])
+    assert found.fit is None
+    assert "raises its F1 by 1.000, which may be chance" in found.reason
 
 
 def test_answers_go_by_f1():
@@ -74,7 +91,9 @@ def test_answers_go_by_f1():
     assert found.f1.mean == pytest.approx(0.5)
     assert found.f1_bare.mean == pytest.approx(0.25 / 3)
     assert found.accuracy.mean == pytest.approx(1 / 3)
-    assert found.fit is True
+    # Rises of 1, 1/2 and -1/4: a draw of the last alone is not rare.
+    assert found.fit is None
+    assert fitness("answer", [judged(1, 0), judged(0.5, 0), judged(0.25, 0)]).fit is True
     assert math.isnan(found.majority)
     assert found.outputs == {}
     assert fitness("answer", [judged(0, 0.5)]).fit is False

@@ -204,7 +204,8 @@ def test_failed_rows_and_folds_are_told_as_the_reason():
     fold = cross_fit(ids, [[0, 1]] * 4, hits).fold_of
     one_half = [[1, 0] if own else [0, 0] for own in fold]
     assert cross_fit(ids, [[0, 1]] * 4, one_half).reason == (
-        "2 of 4 slates hold a scored relevant candidate, all in one half of them, and each half needs one"
+        "2 of 4 slates hold a scored relevant candidate, all in one half of them, and each half "
+        "needs one"
     )
 
 

@@ -46,5 +46,5 @@ def test_what_holds_no_tokenizer_is_refused(tmp_path):
 
 def test_a_damaged_one_is_told(folder):
     (folder / "tokenizer.json").write_text("{}")
-    with pytest.raises(ScorerError, match="could not be loaded"):
+    with pytest.raises(ScorerError, match="could not be loaded.*Check the hub id.*for a service"):
         load_tokenizer(str(folder))

@@ -78,3 +78,17 @@ def test_a_temporary_folder_lives_as_long_as_the_result():
     assert path.exists()
     del done, result
     assert not path.exists()
+
+
+@pytest.mark.parametrize("width", [60, 80, 160])
+def test_no_page_cuts_a_number(study, width):
+    lines = to_text(study, width=width).splitlines()
+    table = [line for line in lines if line.startswith(("│", "┃"))]
+    assert not any("…" in line for line in lines)
+    assert max(map(len, lines)) <= width
+    shown = [word.strip() for line in table for word in line.strip("│┃").replace("┃", "│").split("│")]
+    for row in study.rows:
+        assert all(cell in shown for cell in cells(row))
+    assert set(HEADS) <= set(shown)
+    # The channel stands in each of the tables.
+    assert shown.count("membership") == shown.count("channel") == {60: 4, 80: 3, 160: 1}[width]

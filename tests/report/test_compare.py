@@ -181,3 +181,20 @@ def test_why_nothing_is_detectable_is_in_the_json(compared):
     few = replace(ROW, paired=replace(FOUND, detectable=NAN, undetectable="too few"))
     [found] = to_dict(replace(compared, rows=(few,)))["comparisons"]
     assert (found["detectable"], found["undetectable"]) == (None, "too few")
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 150, 190])
+def test_no_page_cuts_a_number(compared, width):
+    page = to_text(compared, width=width)
+    assert "…" not in page
+    for number in ("-0.125 [-0.200, -0.050]", "0.0040", "0.010 / 0.020", "40, 3 undefined"):
+        assert number in page
+
+
+def test_a_page_too_narrow_for_the_table_has_a_block_for_each_measure(compared):
+    lines = to_text(compared, width=80).splitlines()
+    start = lines.index("tauPSI")
+    assert lines[0] == "other against base (difference = other - base)"
+    assert lines[start + 3].split(maxsplit=1) == ["difference", "-0.125 [-0.200, -0.050]"]
+    assert "Overlap" in lines
+    assert not any("┃" in line for line in lines)

@@ -112,3 +112,10 @@ def test_findings_that_results_share_are_folded(make_analysis, two, finding):
     page = to_html([(one, two()), (other, two())])
     assert "<summary><b>warning</b><code>near_random</code> <bdi>all 2</bdi></summary>" in page
     assert "<summary><b>warning</b>" not in to_html(pairs[:1])
+    # Folded, what they have in common can still be read.
+    said = [
+        replace(a, findings=(replace(finding, message=f"Moves by {at}."),))
+        for at, a in enumerate((one, other))
+    ]
+    page = to_html([(each, two()) for each in said])
+    assert "<bdi>all 2</bdi>: <bdi>Moves by …</bdi></summary>" in page

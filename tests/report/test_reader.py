@@ -60,7 +60,7 @@ def test_a_report_says_whether_the_reader_reads(result):
     text = section(result.table())
     for words in (
         "constant verdict, reads the top 2",
-        "unfit",
+        "unfit: ",
         "most common gold label",
         "0.667 SUPPORTS",
         "REFUTES 1, SUPPORTS 2",

@@ -8,7 +8,9 @@ from evenhand.report.words import WORDS, describe, in_order
     ("name", "label"),
     [
         ("tauPSI", "tauPSI"),
-        ("tauPSI(ties='strict')", "tauPSI (ties='strict')"),
+        ("tauPSI(ties='strict')", "tauPSI (strict ties)"),
+        ("PairFlip(kind='modal')", "pair flip (modal)"),
+        ("F1(rel=2)", "set F1 (rel=2)"),
         ("nDCG@10", "nDCG@10"),
         ("TopInstability@10", "top instability @10"),
         ("Overlap(t=0.5)", "retained-set overlap (t=0.5)"),

@@ -33,6 +33,11 @@ def stand_ins(monkeypatch):
     return calls
 
 
+def test_a_file_of_your_own_is_told_how_functions_are_wrapped():
+    with pytest.raises(UsageError, match=r"'own.py:f': a function of your own is wrapped in Python"):
+        open_scorer("own.py:f")
+
+
 def test_toys_open_with_dials_in_the_spec_and_as_options():
     assert open_scorer("toy") == Toy()
     assert open_scorer("toy:slot_bias=.3,noise=.05", seed=2) == Toy(slot_bias=0.3, noise=0.05, seed=2)

@@ -268,6 +268,14 @@ def test_a_part_that_was_taken_away_is_labelled_again(tmp_path):
         ("q2",),
         ("0001.parquet",),
     )
+    # What is known of the others is as if the one were not there.
+    others = [one for one in slates() if one.id != "q2"]
+    alone = label(Answers(by_slot), others, tmp_path.parent / f"{tmp_path.name}-others")
+    assert (report.complete, report.single, report.per_order) == (
+        len(others),
+        alone.single,
+        alone.per_order,
+    )
     (tmp_path / "parts" / "0001.parquet").unlink()
     mended = Answers(by_slot)
     assert label(mended, slates(), tmp_path, part_size=2).missing == 0
@@ -475,7 +483,8 @@ def log_likelihood(tmp_path):
 @pytest.mark.parametrize("scale", [None, "unit"])
 def test_another_scale_needs_a_choice(tmp_path, scale):
     with pytest.raises(
-        UsageError, match="on the scale 'log_likelihood'.*'logistic'.*'rank'.*Min-max is not"
+        UsageError,
+        match="on the scale 'log_likelihood'.*--scale logistic.*--scale rank.*='logistic'.*Min-max is",
     ):
         read_labelled(log_likelihood(tmp_path), scale=scale)
 

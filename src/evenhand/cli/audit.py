@@ -118,6 +118,7 @@ def audit(
     settings: dict[str, Any] = {"rows": rows, "width": width, "rule": rule, "seed": seed}
     settings |= {"threshold": threshold, "measures": measure or None, "part_size": part_size}
     settings |= _as_declared(slates, opened, width, given.get("rubric"))
+    _tell_settled(opened, threshold)
     if asked is not None:
         files = {"out": out, "html": html, "markdown": markdown}
         audit_channels(opened, found, asked, as_json=as_json, **files, **settings)
@@ -130,6 +131,18 @@ def audit(
     write_reports([done], html, markdown)
     tell(f"records: {out}" if out is not None else "records were not kept; --out FOLDER keeps them")
     leave([done])
+
+
+def _tell_settled(opened: Scorer, threshold: float | None) -> None:
+    """Say, before anything is scored, that the audit cuts elsewhere than `adaptive` settles."""
+    settles = getattr(opened, "settles_at", None)
+    if settles is None or settles == threshold:
+        return
+    cut = "fits a threshold of its own" if threshold is None else f"cuts at {threshold:g}"
+    tell(
+        f"note: adaptive settles candidates at {settles:g} and the audit {cut}; --threshold "
+        f"{settles:g} cuts where its orders are spent"
+    )
 
 
 def _as_declared(source: str, opened: Scorer, width: int | None, rubric: str | None) -> dict[str, Any]:

@@ -77,7 +77,15 @@ def audit_channels(
 
 def _put(done: ChannelResult, as_json: bool) -> None:
     if not as_json:
-        put(done.table())
+        from rich.console import Console
+
+        from evenhand.report.channels import render
+
+        console = Console()
+        if console.is_terminal:
+            console.print(render(done.study, width=console.width))
+        else:
+            put(done.table())
         return
     from evenhand import __version__
 

@@ -89,7 +89,7 @@ def decompose(
 
 def channel_lines(found: Decomposition) -> list[str]:
     """Return the table of components, shares and the nested estimate."""
-    from evenhand.report.digits import count, interval, number
+    from evenhand.report.digits import NONE, count, interval, number
 
     crossed, settings = found.crossed, found.settings
     lines = [
@@ -98,11 +98,18 @@ def channel_lines(found: Decomposition) -> list[str]:
         f"B {settings['width'] or 'whole slate'}, {settings['rule']}, seed {settings['seed']}",
         f"{'':<22}{'share':<26}sd, score units",
     ]
+    alone = found.one_window == len(found.slate_ids)
     for name, label in (("companions", "companions"), ("order", "order in window"), ("noise", "noise")):
+        if name == "companions" and alone:
+            lines.append(f"{label:<22}{NONE:<26}{NONE}  (no companions vary; use --width)")
+            continue
         share, part = getattr(crossed, f"{name}_share"), getattr(crossed, name)
-        # Estimates below 0 are kept in the numbers; a share or sd shown is never negative.
-        lines.append(f"{label:<22}{interval(share, least=0.0):<26}{number(max(0.0, part.mean) ** 0.5)}")
+        lines.append(f"{label:<22}{interval(share):<26}{number(max(0.0, part.mean) ** 0.5)}")
     lines.append(f"{'all':<22}{'':<26}{number(max(0.0, crossed.total.mean) ** 0.5)}")
+    lines.append(
+        "shares are unbiased estimates and may leave [0, 1]; the sd of a variance estimated below 0 is "
+        "shown as 0"
+    )
     nested = found.nested.shares()
     lines.append(
         f"nested estimate: slot {number(nested.slot)}, window {number(nested.window)}, "

@@ -9,12 +9,12 @@ from typing import Annotated, Any
 from evenhand.cli.common import JSON, put, put_json
 
 CORE = ("numpy", "scipy", "ir-measures", "pyarrow", "typer", "rich", "httpx")
+# Those of which something can be used; an extra that only brings packages is not listed.
 EXTRAS: dict[str, tuple[str, ...]] = {
     "hf": ("torch", "transformers", "accelerate", "peft", "gguf", "safetensors"),
     "report": ("plotly", "jinja2"),
     "data": ("bm25s", "datasets"),
-    "serve": ("fastapi", "uvicorn", "prometheus-client"),
-    "ray": ("ray",),
+    "train": ("torch", "transformers", "accelerate", "peft"),
 }
 
 
@@ -76,7 +76,8 @@ def _lines(found: dict[str, Any]) -> list[str]:
         parts = ", ".join(f"{name} {version or 'missing'}" for name, version in modules.items())
         lines.append(f"[{extra}]".ljust(10) + parts)
     lines.append("")
-    lines += [f"to add {name}: pip install 'evenhand[{name}]'" for name in found["missing_extras"]]
+    if missing := found["missing_extras"]:
+        lines.append(f"to add what is missing, in a checkout: pip install '.[{','.join(missing)}]'")
     for name, state in found["machine"].items():
         lines.append(f"{name:<13} {state['status']}: {state['detail']}")
     return lines

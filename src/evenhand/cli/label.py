@@ -106,12 +106,13 @@ def label_lines(found: LabelReport) -> list[str]:
         spread = f", by order {low} to {high}" if several else ""
         lines.append(
             f"nDCG@10 of one order   {_interval(found.single)}{spread}; "
-            f"{counted(found.single.n, 'slate')} with grades"
+            f"{counted(found.single.n, 'complete slate' if found.missing else 'slate')} with grades"
         )
         if several:
             lines.append(f"nDCG@10 of their mean  {_interval(found.averaged)}")
     else:
-        lines.append("nDCG@10                no slate has grades")
+        lacking = "no complete slate has grades" if found.missing else "no slate has grades"
+        lines.append(f"nDCG@10                {lacking}")
     if several:
         lines.append(
             f"silver-beta            {number(found.silver_beta)}, corrected for T and n "

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from evenhand.types import Slate
 
 GATE = 1
+LEAST_HOURS = 0.02
 GRADES = "grades"
 _LOOKED = {
     "served": "quality served",
@@ -157,18 +158,23 @@ def _forecast(
 
 def forecast_lines(base: str, found: Forecast) -> list[str]:
     """Return what a run would take, a line a fact."""
-    hours = "unknown; give --rate or --measure-rate"
+    head, hours = "hours", "unknown; give --rate or --measure-rate"
     if found.hours is not None and found.rate is not None:
-        hours = f"{found.hours:.2f} at {found.rate:,.0f} tokens a second"
+        # Of a few seconds hours would say nothing.
+        long = found.hours >= LEAST_HOURS
+        head = "hours" if long else "time"
+        took = f"{found.hours:.2f}" if long else f"{found.hours * 3600:.3g} seconds"
+        hours = f"{took} at {found.rate:,.0f} tokens a second"
     whole = " (of a sample)" if found.sampled < found.steps else ""
     return [
         f"{base}: {counted(found.slates, 'slate')}, {counted(found.candidates, 'candidate')}",
         f"steps       {found.steps:,}",
         f"windows     {found.windows:,} of first views, {found.prompts:,} prompts in all views",
-        f"tokens      {found.tokens:,}{whole}; {found.truncated:,} cut from candidates of it",
+        f"tokens      {found.tokens:,}{whole}; {counted(found.truncated, 'token')} cut from candidates",
         f"weights     {found.parameters:,}, of which {found.trained:,} are trained",
-        f"memory      about {found.memory / 2**30:.1f} GiB (a rough estimate)",
-        f"hours       {hours}",
+        f"memory      about {found.memory / 2**30:.1f} GiB at token_budget {found.token_budget:,} "
+        f"(largest batch {found.batch:,} tokens; a rough estimate)",
+        f"{head:<12}{hours}",
     ]
 
 

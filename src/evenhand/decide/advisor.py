@@ -71,9 +71,9 @@ def advise(
     Among thresholds that keep something, but no more than `most` of the scores in
     canonical and in random rows, and whose mean overlap without both-empty pairs
     is at least `floor`, it takes the best mean set-F1 over the slates with grades and
-    a canonical row that did not fail; of equal F1 the sparsest, then the higher. Without grades it takes the sparsest.
-    F1 of the pick on the slates it was picked on is optimistic: `held_out_f1` picks
-    on one fold of slates and reads the other, and back.
+    a canonical row that did not fail; of equal F1 the sparsest, then the higher. Without
+    grades it takes the sparsest. F1 of the pick on the slates it was picked on is
+    optimistic: `held_out_f1` picks on one fold of slates and reads the other, and back.
 
     Args:
         slates: scores of a run.
@@ -117,13 +117,12 @@ def advise(
         steady = _mean(agreement[part, 1]) >= floor
         return _best(_mean(f1[part]), curve, allowed & steady)
 
-    held_out = _held_out(f1, fold_of([one.slate_id for one in slates], seed), pick)
     return Advice(
         threshold=None if best is None else float(thresholds[best]),
         reason=_reason(curve, allowed, best, floor, most),
         floor=floor,
         curve=curve,
-        held_out_f1=held_out,
+        held_out_f1=_held_out(f1, fold_of([one.slate_id for one in slates], seed), pick),
         regions=_regions(curve, allowed, regions),
         bandwidth=bandwidth,
         revision=revision,
@@ -199,7 +198,7 @@ def _bandwidth(slates: Sequence[SlateScores]) -> float:
 
 
 def _lost(one: SlateScores) -> bool:
-    """Return whether nothing of the canonical row was scored; a slate without candidates is not lost."""
+    """Return whether the canonical row failed; a slate without candidates has none to fail."""
     return bool(one.canonical.size and np.isnan(one.canonical).all())
 
 

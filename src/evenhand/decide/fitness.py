@@ -14,7 +14,7 @@ from evenhand.decide.threshold import relevant
 from evenhand.decide.verdicts import as_label, majority_class
 from evenhand.measure.checks import listed, of_kind, whole
 from evenhand.measure.stats import estimate
-from evenhand.types import Estimate, FloatArray, Slate
+from evenhand.types import Estimate, Slate
 
 ENOUGH = "NOT_ENOUGH_INFO"
 
@@ -49,8 +49,8 @@ class Fitness:
         majority: share of the most common gold label: a constant reader's
             accuracy; NaN for answers. majority_label: that label.
         gold, outputs: how often each label is gold, and is given with gold evidence.
-        fit: above the majority and better with evidence than without; None where
-            there is no gold to tell.
+        fit: above the majority and better with evidence than without, one of them
+            beyond chance; False where either fails; None where it is not known.
         reason: why.
     """
 
@@ -112,9 +112,11 @@ def fitness(
 ) -> Fitness:
     """Return how fit a reader is, over the slates with gold evidence.
 
-    A verdict reader is fit if its accuracy with gold evidence is above the share of
-    the most common gold label and above its accuracy without evidence; an answer
-    reader if its token F1 is higher with gold evidence than without.
+    A verdict reader is unfit if its accuracy with gold evidence is not above the share of
+    the most common gold label, or not above its accuracy without evidence; an answer
+    reader if its token F1 is not higher with gold evidence than without. Another one is
+    fit if the interval of that rise excludes 0 or, for verdicts, the interval of its
+    accuracy lies above that share; else it is not known.
 
     Args:
         task: what it reads for.
@@ -139,7 +141,8 @@ def fitness(
     answers = task == "answer"
     f1, f1_bare = (mean("f1"), mean("f1_bare")) if answers else (None, None)
     better = np.array([one.f1 - one.f1_bare if answers else one.right - one.right_bare for one in both])
-    fit, reason = _judgement(accuracy, share, better, "F1" if answers else "accuracy")
+    rise = estimate(better, seed=seed, level=level, draws=draws)
+    fit, reason = _judgement(accuracy, share, rise, "F1" if answers else "accuracy")
     return Fitness(
         accuracy, bare, f1, f1_bare, share, label,
         dict(sorted(Counter(labels).items())),
@@ -149,21 +152,31 @@ def fitness(
 
 
 def _judgement(
-    accuracy: Estimate, majority: float, better: FloatArray, what: str
+    accuracy: Estimate, majority: float, rise: Estimate, what: str
 ) -> tuple[bool | None, str]:
-    if not len(better):
+    if not rise.n:
         return None, "no slate has gold and gold evidence, so nothing tells whether it reads"
-    gain = float(better.mean())
     if accuracy.mean <= majority:
         return False, (
             f"with gold evidence it is right on {accuracy.mean:.3f} of the slates, and the most common "
             f"label alone on {majority:.3f}: it does not read, and its steadiness says nothing"
         )
-    if gain <= 0:
+    if rise.mean <= 0:
         return False, (
-            f"gold evidence changes its {what} by {gain:+.3f}: it does not read, and its steadiness "
-            "says nothing"
+            f"gold evidence changes its {what} by {rise.mean:+.3f}: it does not read, and its "
+            "steadiness says nothing"
         )
-    if accuracy.low <= majority:
-        return True, "above the most common label, but the interval of its accuracy reaches down to it"
-    return True, f"gold evidence raises its {what} by {gain:.3f}"
+    if rise.low > 0:
+        return True, (
+            f"gold evidence raises its {what} by {rise.mean:.3f} [{rise.low:.3f}, {rise.high:.3f}]"
+        )
+    if accuracy.low > majority:
+        return True, (
+            f"with gold evidence it is right on {accuracy.mean:.3f} [{accuracy.low:.3f}, "
+            f"{accuracy.high:.3f}] of the slates, the most common label alone on {majority:.3f}"
+        )
+    within = "" if math.isnan(rise.low) else f" [{rise.low:.3f}, {rise.high:.3f}]"
+    return None, (
+        f"gold evidence raises its {what} by {rise.mean:.3f}{within}, which may be chance; more slates "
+        "with gold would tell"
+    )

@@ -244,15 +244,10 @@ def _why_not(scores: Sequence[ArrayLike], relevance: Sequence[ArrayLike | None])
     pairs = [(row, hits) for row, hits in zip(scores, relevance, strict=True) if hits is not None]
     if not pairs:
         return NO_GRADES
-    telling = [
-        np.asarray(row, dtype=np.float64)[np.asarray(hits, dtype=bool)]
-        for row, hits in pairs
-        if np.any(hits)
-    ]
-    lost = sum(bool(np.isnan(row).all()) for row in telling)
-    left = len(telling) - lost
+    telling = [np.asarray(row)[np.asarray(hits, dtype=bool)] for row, hits in pairs if np.any(hits)]
+    left = sum(not np.isnan(row.astype(float)).all() for row in telling)
     said = f"{left} of {len(scores)} slates hold a scored relevant candidate"
-    if lost:
+    if lost := len(telling) - left:
         return f"only {said}, and in {lost} more the canonical row has no scores for any"
     if left < 2:
         return f"only {said}, and each half of the slates needs one"

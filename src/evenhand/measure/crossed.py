@@ -15,7 +15,7 @@ last one is shorter) moves with the partition and counts as companions.
 The estimator is the method of moments of the balanced analysis of variance,
 each component from two mean squares. It is unbiased whatever the distribution,
 so an estimate of a component that is 0 is as often below 0 as above. Negative
-estimates are kept, in every mean and share; only a display may cut them at 0.
+estimates are kept, in every mean and share.
 """
 
 from __future__ import annotations

@@ -39,8 +39,8 @@ def load_tokenizer(spec: str) -> tuple[Any, str]:
     except Exception as error:
         cause = f"{type(error).__name__}: {first_line(error).rstrip('.')}"
         raise ScorerError(
-            f"the tokenizer of {spec} could not be loaded ({cause}). Give the hub id or the folder of "
-            "the model that the server runs"
+            f"the tokenizer of {spec} could not be loaded ({cause}). Check the hub id and the "
+            "connection, or give a folder with the model; for a service, the model that the server runs"
         ) from error
     return tokenizer, identity(tokenizer)
 

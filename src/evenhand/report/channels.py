@@ -19,19 +19,24 @@ from rich.text import Text
 from evenhand.report.channel_page import to_html
 from evenhand.report.channel_table import HEADS, LEGEND, cells, note_lines, setup_line
 from evenhand.report.clean import markdown_cell, one_line
+from evenhand.report.columns import packed, whole_widths
 from evenhand.report.result import Result, require_askable, write_text
 from evenhand.study.causes.channels import COLUMNS, FURTHER, ChannelStudy, study_channels
 from evenhand.types import Estimate, Scorer, Slate
 
+_WIDTH = 160
 
-def render(study: ChannelStudy) -> RenderableType:
-    """Return the table, its settings and the findings, to print with rich."""
-    grid = RichTable()
-    for place, head in enumerate(HEADS):
-        grid.add_column(head, justify="left" if place == 0 else "right", no_wrap=True)
-    for row in study.rows:
-        grid.add_row(*map(Text, cells(row)))
-    lines: list[RenderableType] = [grid]
+
+def render(study: ChannelStudy, *, width: int = _WIDTH) -> RenderableType:
+    """Return the table, its settings and the findings, to print with rich.
+
+    Args:
+        study: what was found.
+        width: of the page; columns that do not fit go into further tables below.
+    """
+    shown = [cells(row) for row in study.rows]
+    widths = whole_widths(HEADS, shown, fold=False)
+    lines: list[RenderableType] = [_grid(places, widths, shown) for places in packed(widths, width)]
     for line in (*note_lines(study), setup_line(study), LEGEND):
         lines.append(Text(line, style="dim"))
     for finding in study.findings:
@@ -40,10 +45,21 @@ def render(study: ChannelStudy) -> RenderableType:
     return Group(*lines)
 
 
-def to_text(study: ChannelStudy) -> str:
-    """Return the same as plain text without colour."""
-    console = Console(file=io.StringIO(), width=160, color_system=None, force_terminal=False)
-    console.print(render(study))
+def _grid(places: Sequence[int], widths: Sequence[int], shown: Sequence[Sequence[str]]) -> RichTable:
+    grid = RichTable()
+    for place in places:
+        grid.add_column(
+            HEADS[place], justify="left" if place == 0 else "right", width=widths[place], no_wrap=True
+        )
+    for row in shown:
+        grid.add_row(*(Text(row[place]) for place in places))
+    return grid
+
+
+def to_text(study: ChannelStudy, *, width: int = _WIDTH) -> str:
+    """Return the same as plain text without colour, `width` columns wide."""
+    console = Console(file=io.StringIO(), width=width, color_system=None, force_terminal=False)
+    console.print(render(study, width=width))
     assert isinstance(console.file, io.StringIO)
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines()) + "\n"
 

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from evenhand.measure.paired import Paired
 from evenhand.report.clean import markdown_cell, one_line
+from evenhand.report.columns import table_width, whole_widths
 from evenhand.report.digits import NONE, number
 from evenhand.study.against.compare import Compared, Comparison
 from evenhand.study.counted import counted
@@ -152,26 +153,45 @@ def render(compared: Compared, *, width: int = _WIDTH) -> RenderableType:
 
     Args:
         compared: the comparisons.
-        width: of the page; a narrow one shows the columns that decide.
+        width: of the page; a narrow one shows the columns that decide, and one too narrow
+            for those a block of lines for each measure.
     """
-    kept = [at for at, head in enumerate(HEADINGS) if width >= _NARROW or head not in _WIDE_ONLY]
     parts: list[RenderableType] = []
     for (baseline, other), rows in pairs_of(compared).items():
-        grid = RichTable(
-            title=Text(one_line(f"{other} against {baseline} (difference = {other} - {baseline})")),
-            title_justify="left",
-        )
-        for at in kept:
-            grid.add_column(HEADINGS[at], no_wrap=at == 0)
-        for row in rows:
-            style = "" if row.verdict == "differs" else "dim"
-            found = cells(row)
-            grid.add_row(*(Text(one_line(found[at]), style=style) for at in kept))
-        parts.append(grid)
+        title = Text(one_line(f"{other} against {baseline} (difference = {other} - {baseline})"))
+        parts.append(_grid(title, rows, width))
     lines = [*systems_lines(compared), settings_line(compared), *method_lines(compared)]
     parts += [Text(one_line(line), style="dim") for line in lines]
     parts += [Text(one_line(f"note {note}"), style="yellow") for note in compared.notes]
     return Group(*parts)
+
+
+def _grid(title: Text, rows: Sequence[Comparison], width: int) -> RenderableType:
+    """Return one pair's comparisons as a table, or as blocks where a table would cut numbers."""
+    kept = [at for at, head in enumerate(HEADINGS) if width >= _NARROW or head not in _WIDE_ONLY]
+    heads = [HEADINGS[at] for at in kept]
+    shown = [[one_line(cells(row)[at]) for at in kept] for row in rows]
+    styles = ["" if row.verdict == "differs" else "dim" for row in rows]
+    tried = (whole_widths(heads, shown, fold=fold) for fold in (False, True))
+    widths = next((found for found in tried if table_width(found) <= width), None)
+    if widths is None:
+        pairs = zip(shown, styles, strict=True)
+        return Group(title, *(_block(heads, line, style) for line, style in pairs))
+    grid = RichTable(title=title, title_justify="left")
+    for head, each in zip(heads, widths, strict=True):
+        grid.add_column(head, width=each)
+    for line, style in zip(shown, styles, strict=True):
+        grid.add_row(*(Text(cell, style=style) for cell in line))
+    return grid
+
+
+def _block(heads: Sequence[str], line: Sequence[str], style: str) -> Text:
+    """Return one comparison with a line for each of its numbers."""
+    across = max(map(len, heads)) + 2
+    pairs = zip(heads[1:], line[1:], strict=True)
+    return Text(
+        "\n".join([line[0], *(f"  {head:<{across}}{cell}" for head, cell in pairs)]), style=style
+    )
 
 
 def to_text(compared: Compared, *, width: int = _WIDTH) -> str:

@@ -24,10 +24,7 @@ def count(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 or float(value).is_integer() else f"{value:,.1f}"
 
 
-def interval(estimate: Estimate, *, least: float = -math.inf) -> str:
-    """Return a mean and its interval, each number shown as `least` where it is below."""
-    mean, low, high = (
-        number(value if math.isnan(value) else max(least, value))
-        for value in (estimate.mean, estimate.low, estimate.high)
-    )
+def interval(estimate: Estimate) -> str:
+    """Return a mean and its interval."""
+    mean, low, high = map(number, (estimate.mean, estimate.low, estimate.high))
     return f"{mean} [{low}, {high}]"

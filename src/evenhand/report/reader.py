@@ -39,7 +39,7 @@ def _who(reader: ReaderAnalysis) -> Fact:
 
 def _fit(reader: ReaderAnalysis) -> Fact:
     word = {True: "fit", False: "unfit", None: "unknown"}[reader.fitness.fit]
-    return word, reader.fitness.reason
+    return f"{word}:", reader.fitness.reason
 
 
 def _interval(estimate: Estimate | None) -> Fact:

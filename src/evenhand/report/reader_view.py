@@ -94,7 +94,7 @@ _LABELS = (
 
 def _view(name: str, reader: ReaderAnalysis) -> ReaderView:
     who, does = READER_FACTS["reader"](reader)
-    word, reason = READER_FACTS["fitness"](reader)
+    word, reason = _FITNESS[reader.fitness.fit], reader.fitness.reason
     return ReaderView(one_line(name), one_line(who), one_line(does), word, one_line(reason))
 
 

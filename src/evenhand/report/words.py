@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 _BASE = re.compile(r"^[A-Za-z]\w*")
+_CHOICE = re.compile(r"(\w+)='(\w+)'")
 
 # In the order of the headline table: the measure's name, its label and how to read it.
 WORDS: dict[str, tuple[str, str]] = {
@@ -82,9 +83,16 @@ def describe(name: str) -> tuple[str, str]:
     head = base(name)
     label, hint = WORDS.get(head, ("", ""))
     if head in WORDS:
-        rest = name[len(head) :].replace("(", " (").replace("@", " @" if label else "@")
+        rest = _plain(name[len(head) :]).replace("(", " (").replace("@", " @" if label else "@")
         return (label or head) + rest, hint
     return name.replace("_", " "), COUNTS.get(name, "")
+
+
+def _plain(options: str) -> str:
+    """Return the options of a measure in words: "strict ties" for ties='strict'."""
+    return _CHOICE.sub(
+        lambda found: found[2] if found[1] == "kind" else f"{found[2]} {found[1]}", options
+    )
 
 
 def in_order(names: Iterable[str]) -> list[str]:

@@ -92,6 +92,11 @@ def open_scorer(spec: str, **options: object) -> Scorer:
             "a function of your own becomes a scorer by evenhand.scorer(f)"
         )
     opener = _opener(spec)
+    if opener is None and ".py" in spec:
+        raise UsageError(
+            f"unknown scorer {spec!r}: a function of your own is wrapped in Python, "
+            "evenhand.audit(evenhand.scorer(f), slates); the command line takes named scorers only"
+        )
     if opener is None:
         raise UsageError(f"unknown scorer {spec!r}; known forms are {', '.join(_FORMS)}")
     return opener(spec, **options)

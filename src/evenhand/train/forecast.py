@@ -35,7 +35,8 @@ class Forecast:
         truncated: tokens cut from candidates in these steps.
         parameters, trained: weights of the model, and those that are trained.
         memory: bytes, a rough estimate: weights, gradients, AdamW, and what a
-            micro-batch keeps.
+            micro-batch keeps. batch: tokens of the largest micro-batch that was sampled.
+        token_budget: of the settings, which bounds it.
         rate: tokens a second, or None when not known. hours: tokens over it.
     """
 
@@ -50,6 +51,8 @@ class Forecast:
     parameters: int
     trained: int
     memory: int
+    batch: int
+    token_budget: int
     rate: float | None
     hours: float | None
 
@@ -90,6 +93,8 @@ def forecast(
         parameters=parameters,
         trained=trained,
         memory=memory(outline.model.config.get_text_config(), parameters, trained, largest, settings),
+        batch=largest,
+        token_budget=settings.run.token_budget,
         rate=rate,
         hours=None if rate is None else tokens / rate / 3600,
     )

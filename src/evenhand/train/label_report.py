@@ -28,6 +28,7 @@ class LabelReport:
         slates, candidates: how many. missing: labels that are not there.
         missing_slates: ids of the slates that lack any; training refuses them.
         missing_parts: files that hold them; without these, the run labels them again.
+        complete: slates that lack no label; quality and steadiness are theirs alone.
         per_order: nDCG@10 of the labels of each order, the mean over graded slates.
         single: nDCG@10 of one order, averaged: of the mean over orders, per slate.
         silver_beta: pooled over slates. corrected: for finite T and n. NaN under two orders.
@@ -42,6 +43,7 @@ class LabelReport:
     missing: int
     missing_slates: tuple[str, ...]
     missing_parts: tuple[str, ...]
+    complete: int
     per_order: tuple[float, ...]
     single: Estimate
     averaged: Estimate
@@ -69,7 +71,7 @@ def label_report(folder: RunFolder) -> LabelReport:
         str(folder.path), dict(sorted(settings["teacher"].items())),
         {name: settings[name] for name in ("orders", "width", "rule", "seed")},
         folder.n_slates, tally.asked // settings["orders"], tally.missing, tuple(tally.slates),
-        tuple(tally.parts), tally.per_order(settings["orders"]),
+        tuple(tally.parts), folder.n_slates - len(tally.slates), tally.per_order(settings["orders"]),
         estimate([np.mean(one[:-1]) for one in tally.quality]),
         estimate([one[-1] for one in tally.quality]),
         silver_beta_pooled(tally.scores) if several else float("nan"),
@@ -103,9 +105,12 @@ class _Tally:
         self.slates += lacking
         self.parts += [name] if lacking else []
         self.first = self.first or next((one for one in failures if one is not None), None)
-        self.scores += rows
-        both = [np.vstack([own, over_orders(own)[0]]) for own in rows]
-        self.quality += ranking_quality([MEASURE], slates, both)[MEASURE]
+        # Without a label a candidate ranks last: that would be quality of the failure.
+        whole = [pair for pair in zip(slates, rows, strict=True) if not np.isnan(pair[1]).any()]
+        self.scores += [own for _, own in whole]
+        both = [np.vstack([own, over_orders(own)[0]]) for _, own in whole]
+        if whole:
+            self.quality += ranking_quality([MEASURE], [slate for slate, _ in whole], both)[MEASURE]
 
     def per_order(self, orders: int) -> tuple[float, ...]:
         """Return the mean quality of each order over the slates where it is defined."""

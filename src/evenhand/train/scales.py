@@ -118,8 +118,9 @@ def chosen(scale: LabelScale | str | None, teacher: Mapping[str, Any]) -> LabelS
     if own != "unit" and (asked is None or asked.kind == "unit"):
         raise UsageError(
             f"the scores of {teacher.get('name')} are on the scale {own!r}, and labels are in [0, 1]; "
-            "choose scale='logistic' (the same curve for every slate) or 'rank' (order within a "
-            "slate alone). Min-max is not offered: a label would depend on the other candidates"
+            "choose --scale logistic (the same curve for every slate) or --scale rank (order within a "
+            "slate alone); in Python scale='logistic'. Min-max is not offered: a label would "
+            "depend on the other candidates"
         )
     return asked or LabelScale()
 

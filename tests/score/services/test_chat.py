@@ -198,6 +198,8 @@ def test_refused_lines_are_missing_and_counted(serve):
         "none of 0 to 3 (1), line in another form (1), repeated marker (1)"
     )
     assert made.spent.refused == {OTHER: 1, RANGE: 1, REPEATED: 1}
+    assert repr(made.spent).startswith("Spent(prompts=")
+    assert repr(made.spent).endswith("refused lines=3)")
 
 
 def test_refused_lines_are_told_where_every_score_is_there_but_words_around_are_not(serve):

@@ -97,6 +97,11 @@ def test_high_grades_have_sets_of_their_own(kit, tmp_path):
     assert "Overlap(rel=2)" not in fixed.decisions
     low = [(kit.slate(f"s{i}", grades={"a": 1}), plan, rows) for i in range(8)]
     assert analyse(kit.run(tmp_path / "low", low)).threshold_high is None
+    # Grades 0 and 2 alone: both cuts would be one, and the rows the same twice.
+    both = [(kit.slate(slate.id, grades={"a": 2, "c": 0}), plan, rows) for slate, plan, rows in low]
+    alike = analyse(kit.run(tmp_path / "both", both))
+    assert (alike.threshold.rule, alike.threshold_high) == ("f1", None)
+    assert "F1(rel=2)" not in alike.served
 
 
 def test_c5_scores_by_received_place(kit, tmp_path):

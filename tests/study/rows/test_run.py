@@ -290,7 +290,7 @@ def test_going_on_with_a_revision_that_does_not_cover_everything_warns(tmp_path)
         )
 
     run_study(made(), slates(3), design(rows=2), tmp_path / "auto")
-    with pytest.warns(ResumeWarning, match=r"mine does not cover weights.* Pass revision="):
+    with pytest.warns(ResumeWarning, match=r"not cover weights.* Pass revision=.* --set revision=NAME"):
         run_study(made(), slates(3), design(rows=2), tmp_path / "auto")
     for _ in range(2):
         run_study(made("1"), slates(3), design(rows=2), tmp_path / "given")

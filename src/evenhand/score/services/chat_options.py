@@ -14,6 +14,7 @@ from evenhand.score.services.answers import usage_of
 from evenhand.score.services.asked import MODES, Mode
 from evenhand.score.services.readings import Answered, WindowReading
 
+_SUMS = ("prompts", "prompt_tokens", "completion_tokens", "unreported")
 APIS = ("chat", "completions")
 # What makes a request what it is; the rest of a body may be set from outside.
 _OURS = frozenset(
@@ -84,6 +85,11 @@ class Spent:
         self.prompts = self.unreported = self.prompt_tokens = self.completion_tokens = 0
         self.refused: Counter[str] = Counter()
         self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        parts = [f"{name}={getattr(self, name):,}" for name in _SUMS]
+        lines = sum(self.refused.values())
+        return f"Spent({', '.join(parts)}, refused lines={lines:,})"
 
     def add(self, answers: Sequence[Answered], readings: Sequence[WindowReading] = ()) -> None:
         """Count answers, and what was refused in them."""

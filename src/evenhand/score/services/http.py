@@ -32,6 +32,7 @@ from evenhand.score.services.line import (
     named_pause,
     untrusted,
 )
+from evenhand.score.services.patience import Patience
 from evenhand.score.services.workers import Workers
 
 __all__ = ["Answer", "BudgetError", "Caller", "HttpOptions"]
@@ -131,7 +132,7 @@ class Caller:
         self.base_url = checked_address(base_url)
         self.options = options or HttpOptions()
         self.budget = Budget(self.options.budget_prompts, self.options.budget_tokens)
-        self._tokens_of = tokens_of
+        self._tokens_of, self._patience = tokens_of, Patience()
         self._headers = dict(headers or {})
         self._lines = Lines(self._headers)
         self._workers = Workers(self.options.concurrency, "evenhand-http")
@@ -145,7 +146,7 @@ class Caller:
 
         Raises:
             ScorerError: the service refuses the key, does not know the address or
-                model, or cannot be reached at all.
+                model, cannot be reached at all, or has answered none of the first requests.
             BudgetError: the budget does not reach for these bodies (nothing is sent
                 when it is known before).
         """
@@ -165,7 +166,13 @@ class Caller:
 
     def _one(self, url: str, body: Mapping[str, Any], stop: threading.Event) -> Answer:
         try:
-            return self._tried(url, body, stop)
+            answer = self._tried(url, body, stop)
+            final = answer.status is not None and not _again(answer.status)
+            if final or answer.body is not None:
+                self._patience.answered()
+            elif answer.tries > self.options.retries:
+                self._patience.exhausted(url, answer.failure or "")
+            return answer
         except BaseException:
             # Here, so that not one more is sent until the one who waits is told.
             stop.set()
@@ -192,12 +199,13 @@ class Caller:
                 if 200 <= got.status < 300:
                     return self._counted(Answer(*_parsed(got), tries, status))
                 failure = self._refusal(url, got)
-                if got.status not in _AGAIN and got.status < 500:
+                if not _again(got.status):
                     return Answer(None, failure, tries, status)
                 pause = named_pause(got.headers, pause)
             if tries <= self.options.retries:
+                self._patience.again(status)
                 stop.wait(pause)
-        if tries and unreached == tries:
+        if unreached == tries > self.options.retries:
             raise ScorerError(
                 f"nothing answers at {self.base_url} ({failure}, {tries} tries); start the service or "
                 "check the address. Finished parts of a run are kept: repeat the command to go on."
@@ -241,6 +249,11 @@ class Caller:
         if self.options.budget_tokens is not None and answer.body is not None:
             self.budget.spend(self._tokens_of(answer.body))
         return answer
+
+
+def _again(status: int) -> bool:
+    """Return whether a further try may be answered otherwise."""
+    return status in _AGAIN or status >= 500
 
 
 def _require_seconds(name: str, value: object, lowest: float) -> None:

@@ -255,10 +255,20 @@ def _notes(
         notes += [f"{each.contender.name}: {f.message} ({f.code})" for f in dict.fromkeys(loud)]
     if matched:
         notes.append("retained sets of the others are cut at the share that the baseline keeps")
+    return tuple(dict.fromkeys([*notes, *_lacking(rows)]))
+
+
+def _lacking(rows: Sequence[Comparison]) -> list[str]:
+    """Return why numbers are lacking, measures of a pair that lack them for one reason together."""
+    measures: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        what = f"{row.measure} of {row.baseline} and {row.other}"
-        if row.paired.withheld:
-            notes.append(f"{what}: no p-value, {row.paired.withheld}")
-        if row.paired.undetectable:
-            notes.append(f"{what}: no detectable difference, {row.paired.undetectable}")
-    return tuple(dict.fromkeys(notes))
+        of = f"{row.baseline} and {row.other}"
+        found = row.paired
+        reasons = [f"no p-value, {found.withheld}"] if found.withheld else []
+        reasons += [f"no detectable difference, {found.undetectable}"] if found.undetectable else []
+        for reason in reasons:
+            measures.setdefault((of, reason), []).append(row.measure)
+    return [
+        f"{', '.join(dict.fromkeys(names))} of {of}: {reason}"
+        for (of, reason), names in measures.items()
+    ]

@@ -189,9 +189,17 @@ def _fit(
     return fit, found.thresholds, found.reason
 
 
+def _same_relevance(tally: Tally) -> bool:
+    """Return whether no candidate has a grade between, so that both cuts would be one."""
+    return all(
+        one is None or other is None or np.array_equal(one, other)
+        for one, other in zip(tally.relevance, tally.high, strict=True)
+    )
+
+
 def _fit_high(tally: Tally, fit: ThresholdFit, seed: int) -> tuple[ThresholdFit, FloatArray] | None:
     """Return the fit for the high grades where there are any and the usual fit is for grade 1."""
-    if fit.rule != "f1" or fit.min_grade != 1:
+    if fit.rule != "f1" or fit.min_grade != 1 or _same_relevance(tally):
         return None
     found = cross_fit(tally.slate_ids, tally.canonical, tally.high, seed)
     if found.rule != "f1":

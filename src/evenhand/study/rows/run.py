@@ -183,7 +183,8 @@ def _warn_of_unseen(scorer: Scorer) -> None:
         warnings.warn(
             f"scores of an earlier call stand, and the automatic revision of {scorer.name} does not "
             f"cover {', '.join(unseen)}: if that has changed, the run mixes two scorers. Pass "
-            "revision= to evenhand.scorer, and change it with them.",
+            "revision= to evenhand.scorer, or --set revision=NAME for a service, and change it with "
+            "them.",
             ResumeWarning,
             stacklevel=3,
         )

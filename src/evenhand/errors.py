@@ -37,7 +37,7 @@ class MissingExtraError(EvenhandError, ImportError):
     def __init__(self, module: str, extra: str) -> None:
         super().__init__(
             f"{module!r} is not installed; it comes with an extra. "
-            f"Install it with: pip install 'evenhand[{extra}]'"
+            f"Install it with: pip install 'evenhand[{extra}]' (from a checkout: '.[{extra}]')"
         )
         self.module = module
         self.extra = extra

@@ -50,6 +50,7 @@ COUPLED = Toy(spread=0.6, coupling=0.6, noise=0.03)
 ALL = Toy(spread=0.6, noise=0.05, slot_bias=0.1, coupling=0.3, grid=61)
 THREE, FOUR, FIVE = (f"adaptive:threshold=0.{tenths}" for tenths in (3, 4, 5))
 LESS, LOW = "adaptive:threshold=0.47", "adaptive:threshold=0.35"
+RESULTS = Path(__file__).parent / "results"
 SETTINGS = (
     Setting("noise", Toy(**EVEN, noise=0.02), 100, 10, FIVE),
     Setting("noise, 20 wide", Toy(**EVEN, noise=0.004), 100, 20, FIVE, times=4),
@@ -224,7 +225,7 @@ def main():
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", nargs="*", default=[])
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "adaptive.json")
+    parser.add_argument("--out", type=Path, help="where to; by default only a whole run is kept")
     given = parser.parse_args()
     report = {"slates": given.slates, "runs": given.runs, "seed": given.seed}
     for key, settings in (("results", SETTINGS), ("by_noise", BY_NOISE)):
@@ -234,9 +235,10 @@ def main():
                 continue
             report[key].append(measure(setting, given.slates * setting.times, given.runs, given.seed))
             print(line(report[key][-1]), flush=True)
-    if not given.only:
-        given.out.parent.mkdir(exist_ok=True)
-        given.out.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    out = given.out or (None if given.only else RESULTS / "adaptive.json")
+    if out is not None:
+        out.parent.mkdir(exist_ok=True)
+        out.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

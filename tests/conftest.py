@@ -14,7 +14,7 @@ import pytest
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 # Tests are no package: what several of them share is put where `import servers` finds it.
-for _name in ("servers", "openai_server", "llama_server"):
+for _name in ("servers", "openai_server", "llama_server", "words_tokenizer"):
     _spec = importlib.util.spec_from_file_location(_name, Path(__file__).with_name(f"{_name}.py"))
     sys.modules[_name] = importlib.util.module_from_spec(_spec)
     _spec.loader.exec_module(sys.modules[_name])

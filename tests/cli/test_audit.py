@@ -176,7 +176,7 @@ def trained(monkeypatch):
     """A function (trained rubric and width) -> the settings of an audit of "hotpotqa_dev500"."""
     from types import SimpleNamespace
 
-    from evenhand.cli import audit
+    from evenhand.cli.declared import as_declared
     from evenhand.types import Surface
 
     def settings(form, *, width=None, rubric=None, shown="relevance"):
@@ -186,9 +186,7 @@ def trained(monkeypatch):
         )  # fmt: skip
         behind = SimpleNamespace(**{**vars(scorer), "trained": None}, inner=scorer)
         del behind.trained
-        first, second = (
-            audit._as_declared("hotpotqa_dev500", one, width, rubric) for one in (scorer, behind)
-        )
+        first, second = (as_declared("hotpotqa_dev500", one, width, rubric) for one in (scorer, behind))
         assert first == second
         return first
 

@@ -14,28 +14,7 @@ from evenhand.score import base
 from evenhand.score.base import PromptBuilder, Reading, gather
 from evenhand.seeds import content_hash
 from evenhand.types import Candidate, Presentation, Shown, Slate, Surface
-
-
-class Words:
-    """A toy tokenizer: one id per character, except for listed pieces."""
-
-    name = "words"
-
-    def __init__(self, *pieces):
-        self.pieces = sorted(pieces, key=len, reverse=True)
-        self.ids = {}
-
-    def literal(self, text):
-        found = []
-        while text:
-            piece = next((p for p in self.pieces if text.startswith(p)), text[0])
-            found.append(self.ids.setdefault(piece, len(self.ids)))
-            text = text[len(piece) :]
-        return tuple(found)
-
-    def text(self, text):
-        return self.literal(text), 0
-
+from words_tokenizer import Words
 
 GOLDEN = "19b2617aea16bc965bc34404ce17d0ae4d40829813076119120c93411a24d8ad"
 

@@ -6,27 +6,7 @@ import pytest
 
 from evenhand.errors import InputError, ScorerError
 from evenhand.score.prompt import answer_line, common_cap, too_long
-
-
-class Words:
-    """A toy tokenizer: one id per character, except for listed pieces."""
-
-    name = "words"
-
-    def __init__(self, *pieces):
-        self.pieces = sorted(pieces, key=len, reverse=True)
-        self.ids = {}
-
-    def literal(self, text):
-        found = []
-        while text:
-            piece = next((p for p in self.pieces if text.startswith(p)), text[0])
-            found.append(self.ids.setdefault(piece, len(self.ids)))
-            text = text[len(piece) :]
-        return tuple(found)
-
-    def text(self, text):
-        return self.literal(text), 0
+from words_tokenizer import Words
 
 
 def test_grade_that_takes_the_space_with_it_is_read_before_the_space():

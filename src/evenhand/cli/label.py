@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand.cli import options
-from evenhand.cli.audit import _as_declared
-from evenhand.cli.common import JSON, progress, put, put_json, resumable, tell
+from evenhand.cli.common import JSON, PARTLY, progress, put, put_json, resumable, tell
+from evenhand.cli.declared import as_declared
 from evenhand.study.counted import counted
 
 if TYPE_CHECKING:
     from evenhand.train.label_report import LabelReport
     from evenhand.types import Estimate, Scorer
 
-PARTLY = 7
 _LISTED = 5
 
 
@@ -57,7 +56,7 @@ def label(
     given = parse_settings(setting or [])
     teacher = _teacher(scorer, given, remedy, seed)
     settings: dict[str, Any] = {"orders": orders, "width": width, "rule": rule, "seed": seed}
-    settings |= _as_declared(slates, teacher, width, given.get("rubric"))
+    settings |= as_declared(slates, teacher, width, given.get("rubric"))
     with resumable(out), progress(teacher.name, resumes=True) as bar:
         done = silver.label(teacher, found, out, part_size=part_size, progress=bar, **settings)
     if as_json:

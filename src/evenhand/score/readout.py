@@ -37,14 +37,15 @@ class Head:
     def block(self, hidden: torch.Tensor, rows: slice) -> torch.Tensor:
         """Return float32 logits (s, rows) of hidden states (s, d) for a run of the vocabulary."""
         logits = hidden.float() @ self.weight[rows].float().T
-        return self._finish(logits, None if self.bias is None else self.bias[rows])
+        return self.finish(logits, None if self.bias is None else self.bias[rows])
 
     def at(self, hidden: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
         """Return float32 logits (s, k) of the tokens ids (s, k), their rows only."""
         logits = torch.einsum("sd,skd->sk", hidden.float(), self.weight[ids].float())
-        return self._finish(logits, None if self.bias is None else self.bias[ids])
+        return self.finish(logits, None if self.bias is None else self.bias[ids])
 
-    def _finish(self, logits: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+    def finish(self, logits: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+        """Return logits as the model gives them: with their bias, scaled and capped."""
         if bias is not None:
             logits = logits + bias.float()
         logits = logits * self.scale

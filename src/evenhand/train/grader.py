@@ -113,7 +113,7 @@ def _probabilities(hidden: Tensor, model: Any, grades: Sequence[int]) -> Tensor:
     with torch.autocast(hidden.device.type, enabled=False):
         rows = head.weight[list(grades)].float()
         bias = None if head.bias is None else head.bias[list(grades)]
-        logits = head._finish(hidden.float() @ rows.T, bias)
+        logits = head.finish(hidden.float() @ rows.T, bias)
         probabilities = torch.softmax(logits, dim=-1)
     if not torch.isfinite(probabilities).all():
         raise ScorerError("the model in training gave NaN or infinite grades; lower the learning rate")

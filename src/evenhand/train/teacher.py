@@ -10,13 +10,11 @@ import numpy as np
 
 from evenhand.errors import EvenhandError, ScorerError, UsageError, require_count
 from evenhand.measure.checks import came
+from evenhand.score.facts import scorer_facts
 from evenhand.train.labels import graded
 from evenhand.types import Scale, Scored, Scorer, Shown, Surface
 
 GRADES = "grades"
-_FACTS = ("name", "revision", "scale", "order_free", "max_window")
-# What a scorer may tell beside the protocol, as its own attribute or in its `options`.
-_OPTIONAL = ("dtype", "max_candidate_tokens", "context", "order_only")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +87,10 @@ def require_teacher(teacher: object) -> None:
 
 def teacher_facts(teacher: Scorer) -> dict[str, Any]:
     """Return what identifies a teacher in records: plain values by name."""
-    known: dict[str, Any] = {name: getattr(teacher, name) for name in _FACTS}
-    for name in _OPTIONAL:
-        value = getattr(teacher, name, getattr(getattr(teacher, "options", None), name, None))
-        if value is not None:
-            known[name] = value if isinstance(value, (bool, int, float)) else str(value)
+    known = scorer_facts(teacher)
+    order_only = getattr(teacher, "order_only", None)
+    if order_only is not None:
+        known["order_only"] = order_only
     facts = getattr(teacher, "facts", None)
     if isinstance(facts, Mapping) and "remedies" in facts:
         known["remedies"] = list(facts["remedies"])

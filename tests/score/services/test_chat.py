@@ -17,24 +17,11 @@ from evenhand.score.services.written import OTHER, RANGE, REPEATED
 from evenhand.study.rows.run import ResumeWarning, run_study
 from evenhand.types import Candidate, Presentation, Scorer, Shown, Slate, Surface
 from openai_server import GRADES, MASS, engine, judge, probabilities
-from servers import Reply, Service, by_words_and_place
+from servers import Reply, by_words_and_place
 
 TEXTS = ("red apples grow", "the moon", "apples", "a red car", "nothing here at all")
 SLATE = Slate("s", "red apples", tuple(Candidate(f"c{i}", text) for i, text in enumerate(TEXTS)))
 MODES = ("next", "written")
-
-
-@pytest.fixture
-def serve():
-    started = []
-
-    def start(answer):
-        started.append(Service(answer))
-        return started[-1]
-
-    yield start
-    for service in started:
-        service.close()
 
 
 def opened(service, **options):

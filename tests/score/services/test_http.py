@@ -12,7 +12,7 @@ import pytest
 from evenhand.errors import ScorerError, UsageError
 from evenhand.score.services.address import key_headers
 from evenhand.score.services.http import BudgetError, Caller, HttpOptions
-from servers import Reply, Service
+from servers import Reply
 
 BODIES = [{"n": n} for n in range(12)]
 
@@ -20,19 +20,6 @@ BODIES = [{"n": n} for n in range(12)]
 def quick(service, **options):
     headers = options.pop("headers", None)
     return Caller(service.url, HttpOptions(**{"pause": 0.01, "timeout": 5.0, **options}), headers)
-
-
-@pytest.fixture
-def serve():
-    started = []
-
-    def start(answer):
-        started.append(Service(answer))
-        return started[-1]
-
-    yield start
-    for service in started:
-        service.close()
 
 
 def test_answers_come_in_the_order_of_the_bodies(serve):

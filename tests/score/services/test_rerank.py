@@ -11,22 +11,9 @@ from evenhand.score import open_scorer
 from evenhand.score.services.http import BudgetError
 from evenhand.study.rows.run import ResumeWarning, run_study
 from evenhand.types import Candidate, Presentation, Scorer, Shown, Slate
-from servers import SHAPES, Reply, Service, by_words_and_place, rerank
+from servers import SHAPES, Reply, by_words_and_place, rerank
 
 DIALECTS = sorted(SHAPES)
-
-
-@pytest.fixture
-def serve():
-    started = []
-
-    def start(answer):
-        started.append(Service(answer))
-        return started[-1]
-
-    yield start
-    for service in started:
-        service.close()
 
 
 def opened(service, dialect="jina", **options):

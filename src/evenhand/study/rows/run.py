@@ -14,6 +14,7 @@ from evenhand.errors import UsageError
 from evenhand.present.surface import texts_hash
 from evenhand.present.texts import SKELETONS, wordings
 from evenhand.records import RunFolder
+from evenhand.score.facts import scorer_facts
 from evenhand.seeds import content_hash
 from evenhand.study.analysis import MOVED
 from evenhand.study.rows.ask import ask
@@ -24,9 +25,6 @@ from evenhand.study.rows.reuse import needed, reused
 from evenhand.types import Plan, Scored, Scorer, Shown, Slate
 
 Progress = Callable[[int, int], None]
-
-# What a scorer may tell beside the protocol, as its own attribute or in its `options`.
-_OPTIONAL = ("dtype", "max_candidate_tokens", "max_candidate_words", "context")
 
 
 class ResumeWarning(UserWarning):
@@ -39,18 +37,7 @@ PLACEMENT = frozenset({"order", "companions", "window", "membership"})
 
 def describe(scorer: Scorer) -> dict[str, Any]:
     """Return what identifies a scorer in records: plain values by name."""
-    known: dict[str, Any] = {
-        "name": scorer.name,
-        "revision": scorer.revision,
-        "scale": scorer.scale,
-        "order_free": scorer.order_free,
-        "channels": sorted(scorer.channels),
-        "max_window": scorer.max_window,
-    }
-    for name in _OPTIONAL:
-        value = getattr(scorer, name, getattr(getattr(scorer, "options", None), name, None))
-        if value is not None:
-            known[name] = value if isinstance(value, (bool, int, float)) else str(value)
+    known = scorer_facts(scorer) | {"channels": sorted(scorer.channels)}
     if getattr(scorer, "order_only", False):
         known["order_only"] = True
     return known | remedy_facts(scorer)

@@ -16,7 +16,7 @@ import torch
 from evenhand.data import load_slates
 from evenhand.models.load import Loaded
 from evenhand.score.local import LocalOptions, LocalScorer
-from evenhand.train.evaluate import hold_out
+from evenhand.train.evaluate import judged, matrices
 from evenhand.types import Candidate, Slate, Surface
 
 CUT = 64
@@ -116,18 +116,31 @@ def scorer_of(loaded: Loaded, model: torch.nn.Module, surface: Surface = SURFACE
 
 
 def look(
-    scorer: LocalScorer, lists: dict[str, list[Slate]], *, random_rows: int = 10, width: int = 10
+    scorer: LocalScorer,
+    lists: dict[str, list[Slate]],
+    *,
+    random_rows: int = 10,
+    width: int = 10,
+    design: str = "reorder",
+    scores: dict | None = None,
 ) -> dict:
-    """Means and per-slate values on every list, and the seconds they took."""
+    """Means and per-slate values on every list, and the seconds they took.
+
+    With `scores`, the score matrices are put there too, by list, in half precision.
+    """
     found = {}
     for name, slates in lists.items():
         began = time.perf_counter()
-        held = hold_out(scorer, slates, rows=random_rows, width=width)
+        shown = matrices(scorer, slates, name=design, rows=random_rows, width=width)
+        held = judged(slates, shown)
         values = {key: [round(float(v), 6) for v in getattr(held, key)] for key in VALUES}
         found[name] = {"means": held.means(), "values": values, "ids": [s.id for s in slates],
                        "seconds": time.perf_counter() - began}  # fmt: skip
-        shown = {key: round(value, 4) for key, value in held.means().items()}
-        print(name, f"B={width}", shown, f"{found[name]['seconds']:.1f} s", flush=True)
+        if scores is not None:
+            halves = [matrix.scores.astype(np.float16) for matrix in shown]
+            scores |= dict(zip([f"{name}/{slate.id}" for slate in slates], halves, strict=True))
+        means = {key: round(value, 4) for key, value in held.means().items()}
+        print(name, f"{design} B={width}", means, f"{found[name]['seconds']:.1f} s", flush=True)
     return found
 
 

@@ -65,18 +65,19 @@ def real(data: Path, name: str, most: int) -> list[dict]:
 
 
 def pseudo(
-    name: str, texts: dict[str, str], count: int, size: int, *, skip: int = 0, hard: bool = True
-) -> list[dict]:
+    name: str, texts: dict[str, str], count: int, size: int, *, skip: int = 0,
+    most: int | None = None, hard: bool = True,
+) -> list[dict]:  # fmt: skip
     """Pseudo-queries on drawn texts; candidates are the text and others that BM25 finds.
 
-    `skip` leaves out the texts that an earlier call drew. Without `hard` the list is
-    BM25's own top, as a reranker meets it.
+    `skip` leaves out the texts that an earlier call drew, `most` keeps to so many texts.
+    Without `hard` the list is BM25's own top, as a reranker meets it.
     """
     keys = sorted(texts)
     drawn = generator(0, name, "texts").permutation(len(keys))
     rare = rarity(texts)
     queries = {}
-    for place in drawn[skip:]:
+    for place in drawn[skip:most]:
         if len(queries) >= count:
             break
         query = pseudo_query(keys[place], texts[keys[place]], rare)
@@ -117,9 +118,11 @@ def main() -> None:
         texts |= own
         slates += real(args.data, name, 10)[: args.real]
         if not args.passages and name != "xquad_en":
-            slates += pseudo(name, own, args.pseudo // 2, 20)
-            drawn = min(args.pseudo // 2, len(own) - args.second)
-            second += pseudo(name, own, args.second, 40, skip=max(0, drawn), hard=False)
+            # A small collection keeps a quarter of its texts for stage 2.
+            kept = min(args.second, len(own) // 4)
+            drawn = min(args.pseudo // 2, len(own) - kept)
+            slates += pseudo(name, own, drawn, 20, most=drawn)
+            second += pseudo(name, own, kept, 40, skip=drawn, hard=False)
     for name in args.passages:
         own = corpus(args.data / name)
         texts |= own

@@ -6,8 +6,8 @@ Labels are pointwise and order-free: the cosine of a bi-encoder mapped to [0, 1]
 of it and .4 of gold where there is gold; or (--labels likelihood) the model's own
 query likelihood, mapped by quantiles over all labels. Windows show a random order;
 widths grow from 2 and 5 to 10 with some 20; cross-entropy on the soft grade; all
-weights are trained. Writes model.safetensors, stage1.json and a low-rank difference;
-labels are kept in labels-*.npz and read again by the same command.
+weights are trained. Writes model.safetensors and stage1.json; labels are kept in
+labels-*.npz and read again by the same command.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=5e-4)
     parser.add_argument("--limit", type=int)
     parser.add_argument("--lists", type=int, help="so many short lists to look at, for a try")
-    parser.add_argument("--rank", type=int, default=32)
+    parser.add_argument("--rank", type=int, default=0, help="write and look at a low-rank difference")
     parser.add_argument("--plain", action="store_true", help="float32, nothing compiled: on a CPU")
     parser.add_argument("--windows", type=int, default=64)
     parser.add_argument("--budget", type=int, default=65536)
@@ -148,10 +148,11 @@ def main() -> None:
     found = {"full": look(scorer_of(loaded, loaded.model), lists)}
     save_file({k: v.detach().half().cpu().contiguous() for k, v in loaded.model.named_parameters()},
               args.out / "model.safetensors")  # fmt: skip
-    kept = low_rank(loaded.model, old, args.rank)
-    save_file(kept, args.out / f"rank{args.rank}.safetensors")
-    add_low_rank(loaded.model, old, kept)
-    found[f"rank {args.rank}"] = look(scorer_of(loaded, loaded.model), lists, random_rows=4)
+    if args.rank:
+        kept = low_rank(loaded.model, old, args.rank)
+        save_file(kept, args.out / f"rank{args.rank}.safetensors")
+        add_low_rank(loaded.model, old, kept)
+        found[f"rank {args.rank}"] = look(scorer_of(loaded, loaded.model), lists, random_rows=4)
     kept_log = [one for one in outcome.log if one["step"] % 25 == 0]
     record = {
         "arguments": {name: str(value) for name, value in vars(args).items()},

@@ -30,7 +30,7 @@ def scripts(monkeypatch):
     for module in (arms, stage1):
         monkeypatch.setattr(module, "lists_of", lambda data, limit: lists)
     yield arms, stage1, common
-    for name in ("arms", "common", "stage1"):
+    for name in ("arm", "arms", "common", "stage1"):
         sys.modules.pop(name, None)
 
 
@@ -43,8 +43,8 @@ def prepared(tmp_path):
             slate = make_slate(f"{name}{number}", n=6)
             ids = [f"{slate.id} {one.id}" for one in slate.candidates]
             texts |= dict(zip(ids, (one.text for one in slate.candidates), strict=True))
-            rows[name].append({"id": slate.id, "query": f"{slate.query} {number}", "source": "made",
-                               "candidates": ids, "grades": None})  # fmt: skip
+            rows[name].append({"id": f"pseudo made {ids[0]}", "query": f"{slate.query} {number}",
+                               "source": "made", "candidates": ids, "grades": None})  # fmt: skip
     folder = tmp_path / "prepared"
     folder.mkdir()
     rows["texts"] = [{"id": key, "text": text} for key, text in texts.items()]
@@ -84,27 +84,68 @@ def test_both_stages_and_a_second_call(scripts, prepared, base, tmp_path, monkey
 
     out = tmp_path / "two"
     start = tmp_path / "one" / "model.safetensors"
-    second = (start, prepared, tmp_path, out, *small, "--orders", 2, "--arms", "single", "isolated")
+    second = (start, prepared, tmp_path, out, *small, "--held", 1, "--arms", "single", "isolated")
     call(arms, monkeypatch, *second)
-    names = sorted(path.name for path in (out / "results").iterdir())
+    names = sorted(path.name for path in (out / "results").glob("*.json"))
     assert names == ["isolated-0.json", "single-0.json", "start-0.json"]
-    looks = json.loads((out / "results" / "isolated-0.json").read_text())["looks"]
+    psi = {name: psi_of(out, name) for name in ("isolated", "single")}
     # Candidates that are blind to each other have no order.
-    assert looks["trec_dl19"]["means"]["psi"] == 0
-    assert (
-        json.loads((out / "results" / "single-0.json").read_text())["looks"]["trec_dl19"]["means"][
-            "psi"
-        ]
-        > 0
-    )
+    assert psi["isolated"] == {"reorder": 0, "order": 0}
+    assert psi["single"]["reorder"] > 0
+    kept = np.load(out / "results" / "single-0.npz")["trec_dl19/trec_dl19"]
+    # The canonical row and ten random ones of six candidates.
+    assert kept.shape == (11, 6)
     before = {path: path.stat().st_mtime_ns for path in (out / "results").iterdir()}
-    capsys.readouterr()
-    call(arms, monkeypatch, *second, "averaged")
-    told = capsys.readouterr().out
-    assert "1 of 3 arms left" in told
-    assert (out / "results" / "averaged-0.json").exists()
+    call(arms, monkeypatch, *second, "averaged-2")
+    assert (out / "results" / "averaged-2-0.json").exists()
     assert {path: path.stat().st_mtime_ns for path in before} == before
     assert len(list(out.glob("labels-1-*.npz"))) == len(list(out.glob("labels-2-*.npz"))) == 1
+
+
+def psi_of(out, name):
+    looks = json.loads((out / "results" / f"{name}-0.json").read_text())["looks"]
+    return {design: looks[design]["trec_dl19"]["means"]["psi"] for design in ("reorder", "order")}
+
+
+@pytest.mark.slow
+def test_an_adapter_is_trained_on_a_cut(scripts, prepared, base, tmp_path, monkeypatch):
+    import heal
+    import weights
+    from safetensors.torch import load_file, save_file
+
+    from evenhand.models.load import load
+
+    monkeypatch.setattr(heal, "lists_of", sys.modules["arms"].lists_of)
+    named = load(base, dtype="float32").model.named_parameters()
+    start = tmp_path / "start.safetensors"
+    save_file({name: (value.detach() * 1.1).half() for name, value in named}, start)
+    weights.cut(start, 2, tmp_path / "cut", base)
+    small = ("--base", base, "--plain", "--workers", 0, "--windows", 4, "--steps", 2, "--held", 1)
+    out = tmp_path / "healed"
+    call(heal, monkeypatch, tmp_path / "cut", start, prepared, tmp_path, out, "--arm", "across-4",
+         "--rank", 2, *small)  # fmt: skip
+    assert json.loads((out / "across-4-0.json").read_text())["tokens"] > 0
+    adapter = load_file(out / "across-4-0" / "adapter_model.safetensors")
+    assert {value.shape[0] for name, value in adapter.items() if "lora_A" in name} == {2}
+    for name in ("heal", "weights"):
+        sys.modules.pop(name, None)
+
+
+def test_weights_in_a_byte_each_come_back_as_they_were_given(scripts):
+    import torch
+    import weights
+
+    given = {
+        "matrix": torch.tensor([[127.0, -64.0, 1.0], [0.0, 0.0, 0.0]]),
+        "norm": torch.tensor([0.3]),
+    }
+    once = weights.from_bytes(weights.to_bytes(given))
+    # The first row's largest is 127: a scale of 1, whole numbers stay.
+    assert once["matrix"].tolist() == given["matrix"].tolist()
+    assert once["norm"].item() == torch.tensor(0.3).half().item()
+    again = weights.from_bytes(weights.to_bytes(once))
+    assert all(torch.equal(once[name], again[name]) for name in once)
+    sys.modules.pop("weights", None)
 
 
 def test_labels_are_made_once(scripts, tmp_path):

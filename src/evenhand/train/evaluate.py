@@ -54,36 +54,44 @@ def hold_out(
     rule: str = "contiguous", measure: str = "nDCG@10", seed: int = 0,
 ) -> HeldOut:  # fmt: skip
     """Score held-out slates in random presentations and return what came out."""
+    shown = matrices(scorer, slates, rows=rows, width=width, rule=rule, seed=seed)
+    return judged(slates, shown, measure)
+
+
+def matrices(
+    scorer: Scorer, slates: Sequence[Slate], *, name: str = "reorder", rows: int = 5,
+    width: int = 10, rule: str = "contiguous", seed: int = 0,
+) -> list[ScoreMatrix]:  # fmt: skip
+    """Return the scores of slates in the canonical and random presentations of a design.
+
+    Args:
+        scorer: what is looked at, under its own surface. slates: what it is shown.
+        name: of the design. rows: M. width, rule: of its windows. seed: of its draws.
+    """
     drawn = design(
-        "reorder", rows=rows, width=width, rule=rule, seed=seed, surface=scorer.surface, repeat=False
+        name, rows=rows, width=width, rule=rule, seed=seed, surface=scorer.surface, repeat=False
     )
     plans = [drawn.draw(slate) for slate in slates]
     shown = [one for slate, plan in zip(slates, plans, strict=True) for one in plan.shown(slate)]
     scored = iter(scorer.score(shown))
-    matrices = [
-        ScoreMatrix(np.array([next(scored).scores for _ in plan.kinds]), plan) for plan in plans
-    ]
-    cut = quantile([matrix.canonical for matrix in matrices])
-    served = [
-        quality(measure, slate, m.canonical[None])[0] for slate, m in zip(slates, matrices, strict=True)
-    ]
-    shuffled = [
-        _mean(quality(measure, slate, m.random)) for slate, m in zip(slates, matrices, strict=True)
-    ]
-    kept = [np.array([retained(row, cut) for row in matrix.random]) for matrix in matrices]
+    return [ScoreMatrix(np.array([next(scored).scores for _ in plan.kinds]), plan) for plan in plans]
+
+
+def judged(slates: Sequence[Slate], shown: Sequence[ScoreMatrix], measure: str = "nDCG@10") -> HeldOut:
+    """Return quality and stability of score matrices, one for each slate."""
+    cut = quantile([matrix.canonical for matrix in shown])
+    pairs = list(zip(slates, shown, strict=True))
+    kept = [np.array([retained(row, cut) for row in matrix.random]) for matrix in shown]
     return HeldOut(
-        np.array(served),
-        np.array(shuffled),
-        np.array([tau_psi(m.random, exhaustive=m.plan.exhaustive) for m in matrices]),
+        np.array([quality(measure, slate, m.canonical[None])[0] for slate, m in pairs]),
+        np.array([_mean(quality(measure, slate, m.random)) for slate, m in pairs]),
+        np.array([tau_psi(m.random, exhaustive=m.plan.exhaustive) for m in shown]),
         np.array(
-            [
-                overlap(sets, exhaustive=m.plan.exhaustive)
-                for sets, m in zip(kept, matrices, strict=True)
-            ]
+            [overlap(s, exhaustive=m.plan.exhaustive) for s, m in zip(kept, shown, strict=True)]
         ),
-        np.array([score_spread(matrix.random) for matrix in matrices]),
-        np.array([normalised_residual(m.random, exhaustive=m.plan.exhaustive) for m in matrices]),
-        int(sum(np.isnan(matrix.scores).sum() for matrix in matrices)),
+        np.array([score_spread(matrix.random) for matrix in shown]),
+        np.array([normalised_residual(m.random, exhaustive=m.plan.exhaustive) for m in shown]),
+        int(sum(np.isnan(matrix.scores).sum() for matrix in shown)),
     )
 
 

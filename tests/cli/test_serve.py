@@ -1,0 +1,77 @@
+"""`evenhand serve`: what is refused before a model is opened; a run that goes with the scorer."""
+
+import socket
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("fastapi", reason="fastapi comes with the serve extra")
+
+# Opening it would fail with another message and exit code: it is not there.
+MODEL = ("--scorer", "hf:./no/such/folder")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--queue", "0"), "queue must be at least 1"),
+        (("--timeout", "0"), "timeout must be above 0"),
+        (("--remedy", "averige"), "unknown remedy"),
+        (("--threshold", "nan"), "threshold must be a finite number"),
+        (("--threshold", "0.5", "--remedy", "adaptive:best"), "not the decision"),
+        (("--width", "0"), "width must be at least 1"),
+        (("--api-key-env", "NO_SUCH_VARIABLE"), "holds no key"),
+        (("--port", "70000"), "port must lie between"),
+        (("--host", "no such host"), "cannot listen"),
+        (("--adapter", "a", "--set", "adapter=b"), "given twice"),
+        (("--uncertain-at", "2"), "uncertain_at"),
+    ],
+)
+def test_settings_are_checked_before_the_model_is_opened(run, words, said):
+    ended = run("serve", *MODEL, *words)
+    assert (ended.code, said in ended.err) == (2, True), ended.err
+
+
+def test_a_port_in_use_is_told_before_the_model_is_opened(run):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ended = run("serve", *MODEL, "--port", str(taken.getsockname()[1]))
+    assert (ended.code, "cannot listen" in ended.err) == (2, True)
+
+
+def test_a_run_of_another_scorer_is_refused(run, slates_file, tmp_path):
+    assert (
+        run("audit", slates_file(), "--scorer", "toy", "--rows", 3, "--out", tmp_path / "run").code == 0
+    )
+    words = ("--port", "0", "--run", tmp_path / "run")
+    ended = run("serve", "--scorer", "toy:slot_bias=0.3", *words)
+    assert (ended.code, "the run is of toy" in ended.err) == (2, True)
+    ended = run("serve", "--scorer", "toy", "--remedy", "average:2", *words)
+    assert ended.code == 2
+
+
+def test_a_run_brings_its_figures_and_its_stored_threshold(run, slates_file, tmp_path):
+    from evenhand.cli.serve import _measured
+    from evenhand.score import open_scorer
+    from evenhand.serve.settings import Serving
+
+    folder = tmp_path / "run"
+    spec = "toy:slot_bias=0.4"
+    assert run("audit", slates_file(6, 8), "--scorer", spec, "--rows", 4, "--out", folder).code == 0
+    stored = run("advise", folder, "--floor", "0.01", "--most", "0.99", "--store", "--json")
+    assert stored.code == 0, stored.err
+    measured, serving = _measured(folder, open_scorer(spec), Serving())
+    assert serving.threshold is not None
+    assert 0 < measured["stability"]["tauPSI"]["mean"] < 0.5
+    assert _measured(folder, open_scorer(spec), Serving(threshold=0.9))[1].threshold == 0.9
+
+
+def test_without_the_extra_the_exit_code_is_3():
+    hide = "import sys; sys.modules['fastapi'] = None; import importlib.util as u; find = u.find_spec; "
+    hide += "u.find_spec = lambda name, *a: None if name == 'fastapi' else find(name, *a); "
+    code = hide + "from evenhand.cli import main; main(['serve', '--scorer', 'toy'])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 3
+    assert "evenhand[serve]" in done.stderr

@@ -1,0 +1,242 @@
+"""Under pressure: a full line, time that is up, clients that leave, a server that is told to end."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import httpx
+import pytest
+
+from evenhand.errors import UsageError
+from evenhand.serve import run
+
+BODY = {"query": "q", "documents": ["aa"]}
+
+
+class Asking:
+    """A request in a thread of its own."""
+
+    def __init__(self, running, query="q"):
+        self.answer = None
+        self._body = {"query": query, "documents": ["aa"]}
+        self._url = running.url
+        self._thread = threading.Thread(target=self._ask, daemon=True)
+        self._thread.start()
+
+    def _ask(self):
+        self.answer = httpx.post(f"{self._url}/v1/rerank", json=self._body, timeout=20)
+
+    @property
+    def status(self):
+        self._thread.join(20)
+        return self.answer.status_code
+
+
+def half_sent(running, whole):
+    """Return a socket on which a request was sent: all of it, or without its last byte."""
+    data = json.dumps({"query": "left", "documents": ["aa"]}).encode()
+    kind = f"Content-Type: application/json\r\nContent-Length: {len(data)}"
+    head = f"POST /v1/rerank HTTP/1.1\r\nHost: x\r\n{kind}\r\n\r\n"
+    sock = running.connect()
+    sock.sendall(head.encode() + (data if whole else data[:-1]))
+    return sock
+
+
+@pytest.fixture
+def busy(serve, held):
+    """A function (**limits) -> a server whose scorer is inside a call, and that request."""
+
+    def start(**limits):
+        running = serve(held, limits=limits)
+        first = Asking(running, "first")
+        assert held.entered.acquire(timeout=10)
+        return running, first
+
+    return start
+
+
+def test_a_full_line_is_429_and_the_others_are_answered(busy, held, until):
+    running, first = busy(queue=2)
+    waiting = [Asking(running), Asking(running)]
+    until(lambda: running.service.worker.waiting == 2)
+    refused = running.post(**BODY)
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+    assert running.client.get("/health").json() == {"status": "ok", "waiting": 2}
+    held.gate.set()
+    assert [one.status for one in (first, *waiting)] == [200] * 3
+    assert running.post(**BODY).status_code == 200
+
+
+def test_time_that_is_up_is_504_and_the_line_moves_on(busy, held, until):
+    running, first = busy(timeout=0.4)
+    assert running.post(**BODY).status_code == 504
+    assert first.status == 504
+    assert running.service.worker.waiting == 0
+    held.gate.set()
+    until(lambda: running.post(**BODY).status_code == 200)
+    # The request that waited in vain was never scored.
+    assert held.calls == [["first"], ["q"]]
+    assert 'dropped_requests_total{reason="timeout"} 2.0' in running.client.get("/metrics").text
+
+
+def test_a_client_that_leaves_is_dropped_from_the_line(busy, held, until):
+    running, first = busy()
+    left = half_sent(running, whole=True)
+    until(lambda: running.service.worker.waiting == 1)
+    left.close()
+    until(lambda: running.service.worker.waiting == 0)
+    held.gate.set()
+    assert first.status == 200
+    assert running.post(**BODY).status_code == 200
+    assert held.calls == [["first"], ["q"]]
+    text = running.client.get("/metrics").text
+    assert 'dropped_requests_total{reason="disconnect"} 1.0' in text
+    assert 'requests_total{path="/v1/rerank",status="499"} 1.0' in text
+
+
+def test_a_client_that_leaves_while_it_is_scored_harms_nobody(serve, held, until):
+    running = serve(held)
+    left = half_sent(running, whole=True)
+    assert held.entered.acquire(timeout=10)
+    left.close()
+    until(lambda: running.service.state.active == 0)
+    held.gate.set()
+    assert running.post(**BODY).status_code == 200
+
+
+def test_a_client_that_leaves_or_stops_in_the_middle_of_its_body(serve, lengths, until):
+    running = serve(lengths, limits={"timeout": 0.5})
+    half_sent(running, whole=False).close()
+    until(lambda: running.service.state.active == 0)
+    slow = half_sent(running, whole=False)
+    slow.settimeout(5)
+    assert b"408" in slow.recv(100)
+    slow.close()
+    assert lengths.calls == []
+
+
+def test_drain_finishes_what_was_accepted_and_refuses_what_is_fresh(busy, held, until):
+    running, first = busy()
+    second = Asking(running)
+    until(lambda: running.service.worker.waiting == 1)
+    running.terminate()
+    fresh = running.post(**BODY)
+    assert (fresh.status_code, fresh.headers["retry-after"]) == (503, "1")
+    assert running.client.get("/health").status_code == 503
+    assert running.client.get("/metrics").status_code == 200
+    held.gate.set()
+    assert (first.status, second.status) == (200, 200)
+    assert running.join(5)
+    assert running.server.unfinished == 0
+
+
+def test_drain_ends_when_its_time_is_up(busy, until):
+    running, first = busy(drain=0.3)
+    waits = Asking(running)
+    until(lambda: running.service.worker.waiting == 1)
+    began = time.monotonic()
+    running.terminate()
+    assert running.join(5)
+    assert time.monotonic() - began < 4
+    assert running.server.unfinished == 2
+    # Both are told, the one that is being scored too.
+    assert (waits.status, first.status) == (503, 503)
+
+
+def test_a_port_in_use_is_refused_before_a_model_is_opened():
+    sock = run.bind("127.0.0.1", 0)
+    sock.listen(1)
+    with pytest.raises(UsageError, match="cannot listen on 127.0.0.1 port"):
+        run.bind("127.0.0.1", sock.getsockname()[1])
+    sock.close()
+    with pytest.raises(UsageError, match="port must lie between"):
+        run.bind("127.0.0.1", 65536)
+    with pytest.raises(UsageError, match="cannot listen"):
+        run.bind("no such host", 0)
+
+
+@pytest.fixture
+def process():
+    """A function (*words) -> (process, url) of `evenhand serve` on a free port."""
+    started = []
+
+    def start(*words, **environment):
+        command = [sys.executable, "-m", "evenhand.cli", "serve", "--port", "0", "--json", *words]
+        child = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, **environment},
+        )  # fmt: skip
+        started.append(child)
+        lines = ""
+        while not lines.endswith("\n}\n"):
+            line = child.stdout.readline()
+            assert line, child.stderr.read()
+            lines += line
+        return child, json.loads(lines)["serving"]["url"]
+
+    yield start
+    for child in started:
+        child.kill()
+        child.communicate()
+
+
+def test_the_verb_serves_until_sigterm_and_ends_with_0(process):
+    words = ("--scorer", "toy:relevance=hash", "--remedy", "average:2", "--api-key-env", "A_KEY")
+    child, url = process(*words, A_KEY="k")
+    headers = {"Authorization": "Bearer k"}
+    assert httpx.post(f"{url}/v1/rerank", json=BODY).status_code == 401
+    assert httpx.post(f"{url}/v1/rerank", json=BODY, headers=headers).status_code == 200
+    child.send_signal(signal.SIGTERM)
+    out, err = child.communicate(timeout=20)
+    assert child.returncode == 0, err
+    logged = [json.loads(line) for line in err.splitlines() if line.startswith("{")]
+    assert [one["event"] for one in logged] == ["request", "request", "stopped"]
+    assert out == ""
+
+
+@pytest.mark.slow
+def test_sigterm_under_load_answers_all_that_was_accepted(process):
+    child, url = process("--scorer", "toy:relevance=hash", "--batch", "2")
+    statuses, refused, stop = [], [], threading.Event()
+
+    def ask():
+        with httpx.Client(base_url=url, timeout=20) as client:
+            while not stop.is_set():
+                try:
+                    body = {"query": "q", "documents": ["a"] * 200}
+                    statuses.append(client.post("/v1/rerank", json=body).status_code)
+                except httpx.TransportError as error:
+                    refused.append(error)
+                    return
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    while len(statuses) < 20:
+        time.sleep(0.01)
+    child.send_signal(signal.SIGTERM)
+    _, err = child.communicate(timeout=20)
+    stop.set()
+    for thread in threads:
+        thread.join(10)
+    assert child.returncode == 0, err[-2000:]
+    assert set(statuses) <= {200, 503}
+    # Whoever was cut off had not been accepted: connections are refused or closed between requests.
+    kinds = (httpx.ConnectError, httpx.RemoteProtocolError, httpx.ReadError)
+    assert all(isinstance(error, kinds) for error in refused)
+
+
+@pytest.mark.slow
+def test_the_second_signal_ends_at_once(process):
+    child, url = process("--scorer", "toy", "--drain", "60")
+    sock = httpx.Client(base_url=url)
+    sock.get("/health")
+    for _ in range(2):
+        child.send_signal(signal.SIGINT)
+    child.communicate(timeout=20)
+    assert child.returncode in (0, 7)
+    sock.close()

@@ -1,0 +1,99 @@
+"""The scoring thread: bounded, shared, never one for another's fault, dropped when nobody waits."""
+
+import pytest
+
+from evenhand.errors import ScorerError
+from evenhand.serve.ask import slate_of
+from evenhand.serve.spread import Teller
+from evenhand.serve.worker import ClosedError, FullError, Job, Worker
+from evenhand.types import Presentation, Shown
+
+
+def job(teller, query, *texts):
+    slate = slate_of(query, texts or ["aa"])
+    order = tuple(range(len(slate)))
+    return Job(teller, (Shown(slate, Presentation(order, (order,))),), None)
+
+
+@pytest.fixture
+def work(held):
+    """A worker whose scorer is held inside a first call, and the teller."""
+    teller = Teller(held, [])
+    worker = Worker(queue=4, batch=3)
+    first = job(teller, "first")
+    worker.submit(first)
+    assert held.entered.acquire(timeout=10)
+    yield worker, teller, held, first
+    held.gate.set()
+    assert worker.close()
+
+
+def test_jobs_that_wait_share_calls_in_the_order_they_came(work):
+    worker, teller, held, _ = work
+    jobs = [job(teller, f"q{i}", "a" * i) for i in range(1, 5)]
+    for one in jobs:
+        worker.submit(one)
+    held.gate.set()
+    found = [one.done.result(10)[0].scored.scores.tolist() for one in jobs]
+    assert found == [[0.01], [0.02], [0.03], [0.04]]
+    assert held.calls == [["first"], ["q1", "q2", "q3"], ["q4"]]
+
+
+def test_only_jobs_with_the_same_remedies_share_a_call(work, held):
+    worker, teller, *_ = work
+    other = Teller(held, ["interleave"])
+    jobs = [job(each, f"q{i}") for i, each in enumerate((teller, other, other, teller))]
+    for one in jobs:
+        worker.submit(one)
+    held.gate.set()
+    jobs[-1].done.result(10)
+    assert held.calls == [["first"], ["q0"], ["q1", "q2"], ["q3"]]
+
+
+def test_a_full_line_refuses(work):
+    worker, teller, *_ = work
+    for i in range(4):
+        worker.submit(job(teller, f"q{i}"))
+    with pytest.raises(FullError):
+        worker.submit(job(teller, "fifth"))
+    assert worker.waiting == 4
+
+
+def test_one_bad_job_fails_alone(work):
+    worker, teller, held, _ = work
+    good, bad, also = job(teller, "a", "xx"), job(teller, "b", "bad"), job(teller, "c", "xxx")
+    for one in (good, bad, also):
+        worker.submit(one)
+    held.gate.set()
+    assert good.done.result(10)[0].scored.scores.tolist() == [0.02]
+    assert also.done.result(10)[0].scored.scores.tolist() == [0.03]
+    with pytest.raises(ScorerError, match="bad"):
+        bad.done.result(10)
+
+
+def test_a_job_that_is_dropped_is_never_scored(work):
+    worker, teller, held, _ = work
+    gone, stays = job(teller, "gone"), job(teller, "stays")
+    worker.submit(gone)
+    worker.submit(stays)
+    assert worker.drop(gone)
+    assert gone.done.cancelled()
+    assert worker.waiting == 1
+    held.gate.set()
+    stays.done.result(10)
+    assert held.calls == [["first"], ["stays"]]
+
+
+def test_closing_cancels_what_waits(work):
+    worker, teller, held, first = work
+    waits = job(teller, "waits")
+    worker.submit(waits)
+    assert not worker.close(0.0)
+    assert waits.done.cancelled()
+    assert isinstance(first.done.exception(10), ClosedError)
+    assert not worker.alive
+    with pytest.raises(ClosedError):
+        worker.submit(job(teller, "late"))
+    held.gate.set()
+    assert worker.close()
+    assert held.calls == [["first"]]

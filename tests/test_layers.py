@@ -36,7 +36,7 @@ MODEL_FILES = {
 }
 
 # Modules that open others by name, when asked: their function-local imports are their purpose.
-LAZY_DOORS = {"evenhand.score", "evenhand.decide", "evenhand.cli"}
+LAZY_DOORS = {"evenhand.score", "evenhand.decide", "evenhand.cli", "evenhand.pytest_plugin"}
 # What extras bring along without naming it.
 BROUGHT_ALONG = {"huggingface_hub", "tokenizers", "markupsafe"}
 

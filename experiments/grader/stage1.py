@@ -155,7 +155,7 @@ def main() -> None:
         found[f"rank {args.rank}"] = look(scorer_of(loaded, loaded.model), lists, random_rows=4)
     kept_log = [one for one in outcome.log if one["step"] % 25 == 0]
     record = {
-        "arguments": {name: str(value) for name, value in vars(args).items()},
+        "arguments": {name: getattr(value, "name", str(value)) for name, value in vars(args).items()},
         "slates": len(made),
         "seconds": seconds,
         "tokens": tokens,

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from evenhand.cli.demo import MODELS, TOYS
+from evenhand.cli.demo import TOYS, models
 from evenhand.score import open_scorer
 
 
@@ -12,9 +12,10 @@ def test_the_demo_without_a_model_prints_a_table_and_writes_the_page(run, tmp_pa
     assert ended.code == 0
     assert "2 bundled slates, canonical order + M = 3 random presentations" in ended.out
     assert (tmp_path / "report.html").stat().st_size > 1_000_000
+    assert len(list(tmp_path.glob("*-2x3"))) == len(TOYS)
 
 
-def test_the_demo_audits_one_model_three_ways_and_a_toy(run, tmp_path, monkeypatch):
+def test_the_demo_audits_the_base_and_what_training_makes_of_it(run, tmp_path, monkeypatch):
     pytest.importorskip("plotly")
     asked = []
 
@@ -25,8 +26,19 @@ def test_the_demo_audits_one_model_three_ways_and_a_toy(run, tmp_path, monkeypat
     monkeypatch.setattr("evenhand.score.open_scorer", stand_in)
     ended = run("demo", "--slates", 1, "--rows", 2, "--out", tmp_path, "--json")
     assert ended.code == 0
-    assert asked == [*MODELS.values(), *TOYS.values()]
-    assert len(json.loads(ended.out)["results"]) == 4
+    assert asked == list(models().values())
+    assert len(json.loads(ended.out)["results"]) == 5
+
+
+def test_every_grader_of_the_demo_is_shown_the_form_of_the_training():
+    columns = models()
+    assert [spec for spec, _ in columns.values()] == [
+        "smollm2-135m", "evenhand-smol-single", "evenhand-smol", "evenhand-smol", "ql:smollm2-135m",
+    ]  # fmt: skip
+    shown = {"width": 10, "max_candidate_tokens": 64, "markers": "single", "enclose": True,
+             "query": "around", "visibility": "sequential"}  # fmt: skip
+    assert columns["base"][1].items() >= shown.items()
+    assert columns["isolated"][1] == {"visibility": "isolated"}
 
 
 def test_more_slates_than_are_bundled_is_wrong_use(run, tmp_path):

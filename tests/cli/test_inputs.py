@@ -8,6 +8,7 @@ import pytest
 
 from evenhand.cli.inputs import declared, open_slates
 from evenhand.errors import InputError
+from evenhand.score import open_scorer
 
 
 def collection_folder(root, name="noveleval"):
@@ -44,3 +45,22 @@ def test_neither_path_nor_name_lists_the_names(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=r"does not exist; name .*'demo', or one of .*trec_dl19"):
         open_slates("dl19")
+
+
+@pytest.mark.parametrize(
+    "words", [("audit", "--rows", 2), ("decompose", "--width", 2), ("worst", "--objective", "kendall")]
+)
+def test_without_a_scorer_the_shipped_one_is_taken_and_told(run, slates_file, monkeypatch, words):
+    asked = []
+
+    def stand_in(spec, **options):
+        asked.append(spec)
+        return open_scorer("toy")
+
+    monkeypatch.setattr("evenhand.score.open_scorer", stand_in)
+    verb, *rest = words
+    ended = run(verb, slates_file(2, 4), *rest)
+    assert ended.code == 0, ended.err
+    assert asked == ["evenhand-smol"]
+    assert ended.err.count("note: no --scorer is given; it is evenhand-smol") == 1
+    assert "note:" not in run(verb, slates_file(2, 4), *rest, "--scorer", "toy").err

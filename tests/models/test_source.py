@@ -35,18 +35,44 @@ def test_default_and_gguf(tmp_path):
     assert parse(f"gguf:{tmp_path}/m.gguf") == Source(Place("gguf", f"{tmp_path}/m.gguf"))
 
 
+def test_what_comes_with_evenhand(tmp_path):
+    for name in ("evenhand-smol", "evenhand-smol-single"):
+        assert parse(name) == Source(Place("shipped", name))
+    with_adapter = Source(Place("shipped", "evenhand-smol"), Place("folder", str(tmp_path)))
+    assert parse(f"evenhand-smol+{tmp_path}") == with_adapter
+    assert parse("evenhand-smol", adapter=str(tmp_path)) == with_adapter
+
+
 @pytest.mark.parametrize(
-    "spec", ["", "smollm2", "smollm2-135m@v1", "openai:x", "hf:a/b/c", "hf:a b", "hf:org/name@"]
+    "spec",
+    [
+        "",
+        "smollm2",
+        "evenhand",
+        "evenhand-smol-double",
+        "evenhand-smol@v1",
+        "smollm2-135m@v1",
+        "openai:x",
+        "hf:a/b/c",
+        "hf:a b",
+        "hf:org/name@",
+    ],
 )
 def test_unknown_forms_list_the_known_ones(spec):
     with pytest.raises(UsageError) as caught:
         parse(spec)
-    for form in ("smollm2-135m", "hf:org/name@revision", "hf:/local/folder", "gguf:/path/file.gguf"):
+    for form in (
+        "evenhand-smol",
+        "smollm2-135m",
+        "hf:org/name@revision",
+        "hf:/local/folder",
+        "gguf:/path/file.gguf",
+    ):
         assert form in str(caught.value)
 
 
 def test_nothing_after_the_colon_or_plus():
-    for spec in ("gguf:", "hf:", "hf:+me/lora", "hf:org/name+", "smollm2-135m+"):
+    for spec in ("gguf:", "hf:", "hf:+me/lora", "hf:org/name+", "smollm2-135m+", "evenhand-smol+"):
         with pytest.raises(UsageError, match="names nothing"):
             parse(spec)
 
@@ -56,7 +82,7 @@ def test_clashes(tmp_path):
         parse("hf:org/name@a", revision="b")
     with pytest.raises(UsageError, match="two adapters"):
         parse("hf:org/name+me/one", adapter="me/two")
-    for spec in ("smollm2-135m", f"hf:{tmp_path}", f"gguf:{tmp_path}/m.gguf"):
+    for spec in ("smollm2-135m", "evenhand-smol", f"hf:{tmp_path}", f"gguf:{tmp_path}/m.gguf"):
         with pytest.raises(UsageError, match="only a hub id has revisions"):
             parse(spec, revision="a")
 

@@ -46,6 +46,8 @@ def test_toys_open_with_dials_in_the_spec_and_as_options():
 @pytest.mark.parametrize(
     "spec",
     [
+        "evenhand-smol",
+        "evenhand-smol-single+adapters/a",
         "smollm2-135m",
         "smollm2-135m+adapters/a",
         "smollm2-135m+C:/adapters",
@@ -59,7 +61,9 @@ def test_local_specs_reach_the_local_opener_whole(stand_ins, spec):
     assert stand_ins == [("local", spec, "cpu", "float32")]
 
 
-@pytest.mark.parametrize("model", ["smollm2-135m", "hf:Qwen/Qwen3-0.6B", "gguf:model.gguf"])
+@pytest.mark.parametrize(
+    "model", ["smollm2-135m", "evenhand-smol", "hf:Qwen/Qwen3-0.6B", "gguf:model.gguf"]
+)
 def test_query_likelihood_specs_hand_over_the_model(stand_ins, model):
     open_scorer(f"ql:{model}", device="cpu")
     assert stand_ins == [("likelihood", model, {"device": "cpu"})]
@@ -85,7 +89,9 @@ def test_query_likelihood_specs_hand_over_the_model(stand_ins, model):
 )
 def test_unknown_specs_list_the_known_forms(stand_ins, spec):
     with pytest.raises(
-        UsageError, match=r"unknown scorer .*known forms are \"toy\".*\"smollm2-135m\".*\"ql:"
+        UsageError,
+        match=r"unknown scorer .*known forms are \"toy\".*\"evenhand-smol\", \"evenhand-smol-single\", "
+        r"\"smollm2-135m\".*\"ql:",
     ):
         open_scorer(spec)
     assert stand_ins == []

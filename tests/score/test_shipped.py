@@ -41,6 +41,15 @@ def test_without_a_file_there_is_nothing(tmp_path):
     assert shipped_with("smollm2-135m") is None
 
 
+def test_what_comes_with_evenhand_says_its_form():
+    for name in ("evenhand-smol", "evenhand-smol-single"):
+        found = shipped_with(name)
+        assert found.surface == Surface(markers="single", enclose=True, query="around")
+        assert (found.width, found.max_candidate_tokens) == (10, 64)
+        # Written under the words that this version has: nothing asks to train it again.
+        assert found.under({}, {})[1] == found.surface
+
+
 def test_the_hub_is_asked_for_the_file_of_the_adapter_or_else_of_the_model(tmp_path, monkeypatch):
     asked = []
 

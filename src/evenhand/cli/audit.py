@@ -28,13 +28,7 @@ if TYPE_CHECKING:
 
 def audit(
     slates: Annotated[str, options.SLATES],
-    scorer: Annotated[
-        str,
-        typer.Option(
-            help="What to audit: smollm2-135m, hf:MODEL, gguf:FILE, ql:MODEL, cross:MODEL, rerank:URL, "
-            "openai:MODEL, listwise:MODEL or toy:slot_bias=0.3."
-        ),
-    ],
+    scorer: Annotated[str | None, options.SCORER] = None,
     run: Annotated[str | None, options.RUN] = None,
     depth: Annotated[int | None, options.DEPTH] = None,
     limit: Annotated[int | None, options.LIMIT] = None,

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 def decompose(
     slates: Annotated[str, options.SLATES],
-    scorer: Annotated[
-        str, typer.Option(help="What to decompose: smollm2-135m, hf:MODEL, toy:slot_bias=0.3, ...")
-    ],
+    scorer: Annotated[str | None, options.SCORER] = None,
     run: Annotated[str | None, options.RUN] = None,
     depth: Annotated[int | None, options.DEPTH] = None,
     limit: Annotated[int | None, options.LIMIT] = None,

@@ -15,6 +15,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "report": ("plotly", "jinja2"),
     "data": ("bm25s", "datasets"),
     "train": ("torch", "transformers", "accelerate", "peft"),
+    "serve": ("fastapi", "uvicorn", "prometheus_client"),
 }
 
 

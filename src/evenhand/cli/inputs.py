@@ -9,7 +9,9 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from evenhand.cli.common import tell
 from evenhand.errors import InputError, UsageError
+from evenhand.models.shipped import DEFAULT
 
 if TYPE_CHECKING:
     from evenhand.data.collections import Collection
@@ -44,12 +46,13 @@ def open_slates(
 
 
 def open_remedied(
-    spec: str, options: Mapping[str, Any], remedies: Sequence[str] | None, *, seed: int = 0
+    spec: str | None, options: Mapping[str, Any], remedies: Sequence[str] | None, *, seed: int = 0
 ) -> Scorer:
     """Return the scorer that a spec names, behind remedies; the first of them is innermost.
 
     Args:
-        spec: as `open_scorer` takes it.
+        spec: as `open_scorer` takes it; None takes the shipped default and says so on
+            standard error.
         options: of the scorer.
         remedies: texts as `evenhand.remedy.parse` takes them, read before a model is loaded.
         seed: of the remedies' draws where their text names none.
@@ -61,6 +64,9 @@ def open_remedied(
     from evenhand.score import open_scorer
 
     parsed = parse_all(remedies or [], seed=seed)
+    if spec is None:
+        spec = DEFAULT
+        tell(f"note: no --scorer is given; it is {spec}, a small trained grader")
     return apply(open_scorer(spec, **options), parsed)
 
 

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import typer
 
+SCORER = typer.Option(
+    help="evenhand-smol, smollm2-135m, hf:MODEL, gguf:FILE, ql:MODEL, cross:MODEL, rerank:URL, "
+    "openai:MODEL, listwise:MODEL or toy:slot_bias=0.3.  [default: evenhand-smol]",
+    metavar="SPEC",
+)
 SLATES = typer.Argument(help="JSONL file of slates, a collection's folder or name, or 'demo'.")
 RUN = typer.Option(help="First-stage run of a collection's folder.")
 DEPTH = typer.Option(help="Candidates taken from the top of the run.", metavar="N")

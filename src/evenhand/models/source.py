@@ -10,8 +10,10 @@ from typing import Literal
 
 from evenhand.errors import InputError, UsageError
 from evenhand.models.fetch import SMOLLM2
+from evenhand.models.shipped import NAMES
 
 FORMS = (
+    *NAMES,
     "smollm2-135m",
     "hf:org/name",
     "hf:org/name@revision",
@@ -29,12 +31,13 @@ class Place:
     """Where one set of weights is.
 
     Attributes:
-        kind: "hub", "folder", "gguf" or "default" (the embedded SmolLM2).
-        where: hub id or path.
+        kind: "hub", "folder", "gguf", "default" (the embedded SmolLM2) or "shipped" (a
+            difference to it that comes with evenhand).
+        where: hub id, path or name.
         revision: branch, tag or commit asked for on the hub, or None.
     """
 
-    kind: Literal["hub", "folder", "gguf", "default"]
+    kind: Literal["hub", "folder", "gguf", "default", "shipped"]
     where: str
     revision: str | None = None
 
@@ -60,9 +63,10 @@ def parse(spec: str, *, revision: str | None = None, adapter: str | None = None)
             there can be none.
         InputError: a local folder or file is not there.
     """
-    if spec.partition("+")[0] == SMOLLM2:
+    named = spec.partition("+")[0]
+    if named == SMOLLM2 or named in NAMES:
         where, found = _cut(spec)
-        base = Place("default", SMOLLM2)
+        base = Place("default" if named == SMOLLM2 else "shipped", named)
     elif spec.startswith("hf:"):
         where, found = _cut(spec[3:])
         base = place(where, revision) if where else Place("hub", "")

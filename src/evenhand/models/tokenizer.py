@@ -8,6 +8,7 @@ from typing import Any
 from evenhand.errors import InputError, ScorerError, UsageError
 from evenhand.models.fetch import smollm2_folder
 from evenhand.models.quiet import first_line, quiet, require
+from evenhand.models.shipped import NAMES
 from evenhand.models.source import Place, parse
 from evenhand.models.store import require_tokenizer
 from evenhand.seeds import content_hash
@@ -55,7 +56,7 @@ def identity(tokenizer: Any) -> str:
 def _place(spec: str) -> Place:
     if not isinstance(spec, str) or not spec.strip():
         raise UsageError(f"a tokenizer is named by a hub id or a folder, got {spec!r}")
-    schemes = ("hf:", "gguf:", "smollm2-135m")
+    schemes = ("hf:", "gguf:", "smollm2-135m", *NAMES)
     bare = not spec.startswith(schemes)
     folder = Path(spec).expanduser()
     if bare and folder.is_dir():
@@ -71,7 +72,7 @@ def _place(spec: str) -> Place:
 
 def _where(place: Place) -> tuple[str, dict[str, Any]]:
     """Return what `from_pretrained` takes for a place."""
-    if place.kind == "default":
+    if place.kind in ("default", "shipped"):
         return str(smollm2_folder()), {"local_files_only": True}
     if place.kind == "folder":
         if not Path(place.where).is_dir():

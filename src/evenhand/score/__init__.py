@@ -8,6 +8,7 @@ from importlib import import_module
 
 from evenhand.errors import UsageError
 from evenhand.models.quiet import model_packages
+from evenhand.models.shipped import NAMES
 from evenhand.score.function import scorer
 from evenhand.types import Scorer
 
@@ -51,6 +52,7 @@ def _open_door(spec: str, **options: object) -> Scorer:
 
 _OPENERS: Mapping[str, Callable[..., Scorer]] = {
     "toy": _open_toy,
+    **dict.fromkeys(NAMES, _open_local),
     "smollm2-135m": _open_local,
     "hf:": _open_local,
     "gguf:": _open_local,
@@ -60,10 +62,11 @@ _OPENERS: Mapping[str, Callable[..., Scorer]] = {
 
 _FORMS = (
     '"toy" or "toy:dial=value,..."',
+    *(f'"{name}"' for name in NAMES),
     '"smollm2-135m"',
     '"hf:<hub id or folder>" or "hf:<...>+<adapter>"',
     '"gguf:<file>"',
-    '"ql:<model>" with any of the three before',
+    '"ql:<model>" with any of the models before',
     '"cross:<hub id or folder>"',
     '"rerank:<http address>"',
     '"openai:<model>"',
@@ -75,7 +78,8 @@ def open_scorer(spec: str, **options: object) -> Scorer:
     """Return the scorer that a spec names, loading only what it needs.
 
     Args:
-        spec: "toy", "toy:slot_bias=.3,noise=.05", "smollm2-135m", "hf:<model>",
+        spec: "toy", "toy:slot_bias=.3,noise=.05", "evenhand-smol" (the trained
+            default), "evenhand-smol-single", "smollm2-135m", "hf:<model>",
             "hf:<model>+<adapter>", "gguf:<file>", or "ql:" before one of the
             models for query likelihood; "cross:<model>" for a cross-encoder;
             "rerank:http://host/path" and "openai:<model>" for services;

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import InputError, ScorerError, UsageError
+from evenhand.models import shipped
 from evenhand.models.hub import hub_file
 from evenhand.models.source import Place, parse
 from evenhand.present.surface import check_surface, texts_hash
@@ -105,6 +106,8 @@ def shipped_with(
 def _found(place: Place) -> Path | None:
     if place.kind == "folder":
         return Path(place.where) / NAME
+    if place.kind == "shipped":
+        return shipped.folder(place.where) / NAME
     return hub_file(place, NAME) if place.kind == "hub" else None
 
 

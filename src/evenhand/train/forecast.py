@@ -107,7 +107,9 @@ def outlined(base: str) -> Loaded:
         return load(base)
     torch, transformers = require("torch"), require("transformers")
     tokenizer, identity = load_tokenizer(base)
-    where = source.base.where if source.base.kind != "default" else tokenizer.name_or_path
+    where = (
+        source.base.where if source.base.kind not in ("default", "shipped") else tokenizer.name_or_path
+    )
     revision: Mapping[str, Any] = (
         {"revision": source.base.revision or "main"} if source.base.kind == "hub" else {}
     )

@@ -29,7 +29,7 @@ def base_licence(spec: str) -> str:
         spec: as `models.load` takes it; an adapter on it is not looked at.
     """
     place = parse(spec).base
-    if place.kind == "default":
+    if place.kind in ("default", "shipped"):
         return _KNOWN[SMOLLM2]
     if place.kind == "gguf":
         return UNKNOWN

@@ -1,4 +1,4 @@
-"""`evenhand data`: check, convert and write slates."""
+"""`evenhand data`: list, plan, fetch and check collections; convert and write slates."""
 
 from __future__ import annotations
 
@@ -9,32 +9,89 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand.cli.common import JSON, put, put_json
+from evenhand.cli.data_sets import (
+    ROOT,
+    fetch_sets,
+    list_sets,
+    plan_sets,
+    show_verdicts,
+    verdict_rows,
+)
 from evenhand.cli.verb import Verb
-from evenhand.errors import InputError
+from evenhand.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from evenhand.types import Slate
 
-app = typer.Typer(help="Check, convert and write slates.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="List, fetch and check collections; convert slates.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+app.command("list", cls=Verb)(list_sets)
+app.command("plan", cls=Verb)(plan_sets)
+app.command("fetch", cls=Verb)(fetch_sets)
 
 
 @app.command(cls=Verb)
 def check(
     file: Annotated[
-        str, typer.Argument(help="JSONL file of slates, a collection's folder, or 'demo'.")
-    ],
+        str | None,
+        typer.Argument(
+            help="JSONL file of slates, a collection's folder or name, or 'demo'; without it every "
+            "collection that has a folder."
+        ),
+    ] = None,
     run: Annotated[str | None, typer.Option(help="First-stage run of a collection's folder.")] = None,
+    root: Annotated[Path | None, ROOT] = None,
+    record: Annotated[
+        bool, typer.Option("--record", help="Write the hashes of files that were placed by hand.")
+    ] = False,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
-    """Read slates to the end, and count what is in them."""
-    from evenhand.cli.inputs import open_slates
+    """Count slates; compare collections with what is declared."""
+    from evenhand.cli.inputs import declared, open_slates
 
+    if file is None or declared(file) is not None:
+        _check_declared(file, root, run, record, as_json)
+        return
+    if record or root is not None:
+        raise UsageError(f"--record and --root go with the name of a collection, and {file!r} is none")
     slates = open_slates(file, run=run)
     found = survey(slates)
     found["notes"] = _notes(slates)
     if not found["slates"]:
         raise InputError("holds no slates", path=file)
     _show({"file": file, **found}, as_json)
+
+
+def _check_declared(
+    name: str | None, root: Path | None, run: str | None, record: bool, as_json: bool
+) -> None:
+    """Check one collection in full, or a line for each that has a folder; a problem ends in exit 4."""
+    from evenhand.data.collections import lying, open_collection, verify
+    from evenhand.data.collections import record as write_manifest
+
+    if name is None and (record or run is not None):
+        raise UsageError("--record and --run need the name of a collection")
+    if name is None:
+        rows = verdict_rows(verify(one, root) for one in lying(root))
+        if not rows:
+            raise InputError("no collection has a folder where they are looked for")
+        if as_json:
+            put_json(rows)
+        else:
+            show_verdicts(rows)
+    else:
+        if record:
+            write_manifest(name, root)
+        slates = open_collection(name, root, run=run)
+        found = survey(slates)
+        rows = verdict_rows([verify(name, root, found=(found["slates"], found["candidates"]))])
+        _show({**rows[0], **found, "notes": _notes(slates)}, as_json)
+    wrong = [row["name"] for row in rows if row["problems"]]
+    if wrong:
+        raise InputError(f"not as declared or recorded: {', '.join(wrong)}")
 
 
 @app.command(cls=Verb)
@@ -106,7 +163,9 @@ def _show(values: dict[str, Any], as_json: bool) -> None:
     if as_json:
         put_json(values)
         return
-    lines = dict(values)
+    lines = {name: value for name, value in values.items() if value not in (None, [])}
     lines.update(lines.pop("notes", {}))
+    if "problems" in lines:
+        lines["problems"] = "; ".join(lines["problems"])
     width = max(map(len, lines))
     put("\n".join(f"{name.replace('_', ' '):<{width}}  {value}" for name, value in lines.items()))

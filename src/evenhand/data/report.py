@@ -13,6 +13,7 @@ from evenhand.errors import UsageError
 from evenhand.types import Slate
 
 NOTES: dict[str, str] = {
+    "cut_text": "candidates whose text was cut to the collection's length",
     "empty_text": "candidates without text, kept",
     "excluded": "pairs of the exclusion list, dropped from candidates and grades",
     "no_candidates": "slates without candidates, kept",

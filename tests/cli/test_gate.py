@@ -142,6 +142,31 @@ def test_a_folder_without_a_run_is_4_and_leaves_no_old_verdict(run, audited):
     assert not Path("gate.xml").exists()
 
 
+def test_wrong_use_leaves_no_old_verdict(run, audited):
+    folder = audited()
+    assert run("gate", folder, "--max-tau-psi", 1, "--junit", "gate.xml").code == 0
+    assert run("gate", folder, "--require", "nosuch<=1", "--junit", "gate.xml").code == 2
+    assert not Path("gate.xml").exists()
+
+
+def test_a_file_that_is_no_verdict_stays(run, audited):
+    folder = audited()
+    Path("notes.xml").write_text("<notes/>")
+    for name, message in (
+        ("notes.xml", "is there and is no verdict of a gate"),
+        (Path(folder) / "manifest.json", "lies in a run"),
+        (Path(folder) / "gate.xml", "lies in a run"),
+    ):
+        ended = run("gate", folder, "--max-tau-psi", 1, "--junit", name)
+        assert (ended.code, ended.out) == (2, "")
+        assert message in " ".join(ended.err.split())
+        assert run("gate", folder, "--require", "nosuch<=1", "--junit", name).code == 2
+    assert Path("notes.xml").read_text() == "<notes/>"
+    assert (Path(folder) / "manifest.json").exists()
+    assert not (Path(folder) / "gate.xml").exists()
+    assert run("gate", folder, "--max-tau-psi", 1).code == 0
+
+
 def test_settings_of_a_project(run, audited):
     folder = audited()
     Path("pyproject.toml").write_text(

@@ -163,3 +163,11 @@ def test_stability_by_construction_is_not_compared(moving):
     tau, quality = moved(run, moving("b", [0] * 5), rise=["tauPSI=0.1", "nDCG@10=0.1"])
     assert (tau.outcome, tau.reason[:22]) == (OPEN, "stable by construction")
     assert quality.outcome is PASSED
+
+
+def test_one_pair_of_slates_says_why_it_decides_nothing(moving):
+    baseline, candidate = moving("one baseline", [0]), moving("one candidate", [1])
+    settings = GateSettings((parse_change("rise", "tauPSI=0.9"),), baselines=(baseline,))
+    (run,) = judge([candidate], settings).runs
+    assert run.results[0].outcome is Outcome.INCONCLUSIVE
+    assert run.results[0].reason.startswith("one pair of slates has no interval")

@@ -232,6 +232,9 @@ def test_several_runs_have_one_verdict(moving):
 def test_odd_bounds_are_noted(moving):
     (run,) = judge([moving("run", [0] * 12)], asking("tauPSI>=0")).runs
     assert run.notes == ("warning: 'tauPSI >= 0' bounds tauPSI where it is good: lower is better",)
+    # The floor of 0 is under such a bound always, and says nothing.
+    (run,) = judge([moving("other", [1] * 12)], asking("tauPSI>=0.01")).runs
+    assert run.results[0].outcome is Outcome.PASSED
 
 
 def test_runs_refused(moving, tmp_path):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from evenhand.cli.common import JSON, check_reports, put, put_json, tell
+from evenhand.errors import EvenhandError, UsageError
 
 if TYPE_CHECKING:
     from evenhand.gate import GateSettings, Verdict
@@ -103,16 +105,38 @@ def gate(
         "vary": vary or None,
         "junit": junit,
     }
-    settings = _settings(given, config)
+    try:
+        settings = _settings(given, config)
+    except EvenhandError:
+        if junit is not None:
+            _no_old_verdict(junit, runs)
+        raise
     if settings.junit is not None:
         check_reports(None, settings.junit)
-        # A verdict of an earlier call must not stand where this one ends in an error.
-        settings.junit.unlink(missing_ok=True)
+        _no_old_verdict(settings.junit, (*runs, *settings.baselines))
     found = judge(runs, settings)
     _put(found, settings, as_json)
     if found.exit_code:
         tell(f"evenhand: the gate {_ended(found)} (exit {found.exit_code})")
         raise typer.Exit(found.exit_code)
+
+
+def _no_old_verdict(junit: Path, folders: Sequence[str | Path]) -> None:
+    """Remove a verdict of an earlier call: it must not stand where this one ends in an error.
+
+    Raises:
+        UsageError: the file is no such verdict, or lies in a folder that is judged.
+    """
+    from evenhand.gate import is_junit
+
+    whole = junit.resolve()
+    if any(whole.is_relative_to(Path(folder).resolve()) for folder in folders):
+        raise UsageError(f"--junit {junit} lies in a run; name a file outside of it")
+    if not junit.is_file():
+        return
+    if not is_junit(junit):
+        raise UsageError(f"--junit {junit} is there and is no verdict of a gate; name another file")
+    junit.unlink()
 
 
 def _settings(given: dict[str, Any], config: Path | None) -> GateSettings:

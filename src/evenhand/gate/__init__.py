@@ -6,7 +6,7 @@ and the exit code are read off that.
 
 from evenhand.gate.criteria import Criterion, parse_change, parse_criterion
 from evenhand.gate.judge import judge
-from evenhand.gate.junit import to_junit
+from evenhand.gate.junit import is_junit, to_junit
 from evenhand.gate.outcome import Outcome
 from evenhand.gate.settings import GateSettings
 from evenhand.gate.verdict import Judged, RunVerdict, Verdict, to_dict
@@ -18,6 +18,7 @@ __all__ = [
     "Outcome",
     "RunVerdict",
     "Verdict",
+    "is_junit",
     "judge",
     "parse_change",
     "parse_criterion",

@@ -116,7 +116,7 @@ def _judged(
     low, high = sorted((sign * found.low, sign * found.high))
     value = sign * found.difference
     bounds = (low, high) if settings.on == "bound" else (value, value)
-    enough = found.n >= settings.min_slates and not _too_few(found)
+    enough = found.n >= settings.min_slates and not _too_few(found) and not math.isnan(bounds[0])
     outcome = criterion.decide(*bounds) if enough else Outcome.INCONCLUSIVE
     known = [floor for floor in (base.floor(line), run.floor(line)) if not math.isnan(floor)]
     return Judged(
@@ -155,4 +155,6 @@ def _reason(found: Paired, undefined: int, settings: GateSettings) -> str:
         return f"no slate has a value in both runs ({undefined} undefined)"
     if _too_few(found):
         return found.withheld
-    return f"{counted(found.n, 'pair')} of slates, fewer than the {settings.min_slates} asked for"
+    if found.n < settings.min_slates:
+        return f"{counted(found.n, 'pair')} of slates, fewer than the {settings.min_slates} asked for"
+    return "one pair of slates has no interval; give more slates, or decide on the mean"

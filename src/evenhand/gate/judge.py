@@ -199,7 +199,7 @@ def _valued(criterion: Criterion, analysis: Analysis, settings: GateSettings) ->
         )
     elif math.isnan(bounds[0]):
         reason = "one slate has no interval; give more slates, or decide on the mean"
-    elif criterion.decide(floor, floor) is Outcome.FAILED:
+    elif not criterion.remark and criterion.decide(floor, floor) is Outcome.FAILED:
         # Noise is part of the value: one that passes where the noise alone would not is no pass.
         outcome = Outcome.INCONCLUSIVE if outcome is Outcome.PASSED else outcome
         reason = (

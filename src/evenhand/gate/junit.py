@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 from evenhand.gate.outcome import Outcome
 from evenhand.gate.verdict import Judged, RunVerdict, Verdict
@@ -26,6 +27,9 @@ _COUNTS = ("failures", "errors", "skipped")
 _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 # The case of a run that lacks scores, beside those of its criteria.
 COMPLETE = "all scores are there"
+_NAME = "evenhand gate"
+_DECLARATION = '<?xml version="1.0" encoding="utf-8"?>\n'
+_HEAD = f'{_DECLARATION}<testsuites name="{_NAME}"'
 
 
 def to_junit(verdict: Verdict) -> str:
@@ -33,13 +37,18 @@ def to_junit(verdict: Verdict) -> str:
 
     Failed is a `failure`, inconclusive `skipped`; where scores lack, all or some, an `error`.
     """
-    root = ET.Element("testsuites", name="evenhand gate")
+    root = ET.Element("testsuites", name=_NAME)
     for run in verdict.runs:
         root.append(_suite(run))
     for name in ("tests", "failures", "errors"):
         root.set(name, str(sum(int(suite.get(name, 0)) for suite in root)))
     ET.indent(root)
-    return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+    return _DECLARATION + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def is_junit(path: Path) -> bool:
+    """Return whether a file holds a verdict that `to_junit` made."""
+    return path.read_bytes()[:200].startswith(_HEAD.encode())
 
 
 def _suite(run: RunVerdict) -> ET.Element:

@@ -29,7 +29,7 @@ class Outcome(Enum):
         return self.value[1]
 
 
-# A failed criterion first: nothing that is mended elsewhere can turn it into a pass. Then what
+# A failed criterion first: it is known already, whatever else would be mended. Then what
 # keeps numbers from being there at all, then from being complete, then from deciding.
 PRECEDENCE = (
     Outcome.FAILED,

@@ -180,6 +180,26 @@ def test_parquet_holds_what_the_lines_hold_and_bytes_repeat(run, tmp_path, form)
         assert (tmp_path / f"a.{suffix}").read_bytes() == (tmp_path / f"b.{suffix}").read_bytes()
 
 
+@pytest.mark.parametrize(("suffix", "kind"), [("jsonl", "json"), ("parquet", "parquet")])
+@pytest.mark.parametrize("form", ["conversational", "standard"])
+def test_datasets_reads_what_a_trainer_would(run, tmp_path, suffix, kind, form):
+    datasets = pytest.importorskip("datasets")
+    path = write_pairs(
+        find_pairs([run], PairRule(max_flip=0.5)), tmp_path / f"p.{suffix}", PairForm(form)
+    )
+    read = datasets.load_dataset(
+        kind, data_files=str(path), split="train", cache_dir=str(tmp_path / "c")
+    )
+    assert read.column_names == ["prompt", "chosen", "rejected"]
+    (first, *_) = read
+    if form == "conversational":
+        assert [turn["role"] for turn in first["prompt"] + first["chosen"] + first["rejected"]] == [
+            "user", "assistant", "assistant",
+        ]  # fmt: skip
+    else:
+        assert all(isinstance(first[name], str) and first[name] for name in read.column_names)
+
+
 def test_a_file_is_not_written_over(run, tmp_path):
     path = tmp_path / "pairs.jsonl"
     path.write_text("mine")

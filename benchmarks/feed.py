@@ -1,10 +1,8 @@
-"""How fast the steps of a training are built, and what it costs to hand them to another process.
+"""How fast the steps of a training are built, by so many worker processes.
 
-- `prompts_a_second`: built by so many worker processes beside this one (0 = in this one);
-- `pickle_ms`, `unpickle_ms`, `bytes`: one step, as a worker hands it over;
-- `stream_ms`: what the training process then does to make one packed stream of it;
-- `arrays_ms`: the same step with the ids, branches and positions of each prompt as numpy
-  arrays, to and fro, with the tuples made again, as everything that reads prompts takes them.
+`prompts_a_second` and `tokens_a_second`: built by so many worker processes beside this one
+(0 = in this one), handed over and read here. What a step costs the training process itself is
+in `host.py`.
 
     python benchmarks/feed.py [--slates 120] [--candidates 40] [--words 60] [--workers 0 1]
 """
@@ -12,7 +10,6 @@
 import argparse
 import json
 import os
-import pickle
 import platform
 import time
 from pathlib import Path
@@ -22,11 +19,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 
 from evenhand.data.demo import demo_slates
-from evenhand.models.packing import pack
 from evenhand.models.tokenizer import load_tokenizer
 from evenhand.score.base import PromptBuilder
 from evenhand.score.tokens import TokenizerTokens, chat_of, single_token_signs
-from evenhand.train.batch import stream_length
 from evenhand.train.feed import Steps, by_id, feed, plan
 from evenhand.train.labels import Labelled
 from evenhand.train.settings import Run, Training
@@ -63,31 +58,6 @@ def make_steps(given, tokens, chat):
     return Steps(slates, plan(slates, settings), settings, builder)
 
 
-def timed(work, times=5):
-    """Return the shortest of some runs in milliseconds, and what came out."""
-    best, value = float("inf"), None
-    for _ in range(times):
-        start = time.perf_counter()
-        value = work()
-        best = min(best, time.perf_counter() - start)
-    return 1000 * best, value
-
-
-def as_arrays(fed):
-    """Return the prompts of a step with one array of ids, branches and positions each."""
-    return [
-        (np.array([p.ids, p.branches, p.positions], dtype=np.int32), p.readouts, p.grades, p.truncated)
-        for micro in fed.micros
-        for p in micro.prompts
-    ]
-
-
-def there_and_back(fed):
-    """Return the tuples of a step that was handed over as arrays."""
-    held = pickle.loads(pickle.dumps(as_arrays(fed), protocol=pickle.HIGHEST_PROTOCOL))
-    return [[tuple(row) for row in block.tolist()] for block, *_ in held]
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--slates", type=int, default=120)
@@ -111,21 +81,9 @@ def main():
             "prompts_a_second": round(prompts / seconds), "tokens_a_second": round(read / seconds),
             "seconds": round(seconds, 2),
         }  # fmt: skip
-    one = feds[0]
-    pickling, held = timed(lambda: pickle.dumps(one, protocol=pickle.HIGHEST_PROTOCOL))
-    unpickling, _ = timed(lambda: pickle.loads(held))
-    rows = [prompt.ids for micro in one.micros for prompt in micro.prompts]
-    length = stream_length(one.tokens, 65536)
-    packing, _ = timed(lambda: pack(rows, length, "cpu", segments=length // 64 + 1))
-    arrays, _ = timed(lambda: there_and_back(one))
     found = {
         "slates": given.slates, "candidates": given.candidates, "words": given.words,
         "tokenizer": given.tokenizer, "steps": len(feds), "by_workers": speed,
-        "step": {
-            "prompts": sum(len(micro.prompts) for micro in one.micros), "tokens": one.tokens,
-            "pickle_ms": round(pickling, 2), "unpickle_ms": round(unpickling, 2),
-            "bytes": len(held), "stream_ms": round(packing, 2), "arrays_ms": round(arrays, 2),
-        },
         "machine": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version(),
     }  # fmt: skip
     given.out.write_text(json.dumps(found, indent=2) + "\n")

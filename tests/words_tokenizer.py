@@ -20,3 +20,6 @@ class Words:
 
     def text(self, text):
         return self.literal(text), 0
+
+    def texts(self, texts):
+        return [self.text(one) for one in texts]

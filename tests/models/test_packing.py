@@ -19,7 +19,7 @@ from evenhand.errors import ScorerError, UsageError
 from evenhand.models import forward, packing
 from evenhand.models.attention import layout
 from evenhand.models.forward import Forward
-from evenhand.models.packing import can_pack, in_order, pack, stream
+from evenhand.models.packing import can_pack, carried, in_order, in_stream, pack, stream
 from evenhand.score.local import LocalOptions, LocalScorer
 from evenhand.types import Candidate, Presentation, Shown, Slate, Surface
 
@@ -62,9 +62,12 @@ def test_filler_is_no_longer_than_the_longest_segment():
 
 
 def plain_varlen(
-    query, key, value, cu_seq_q, cu_seq_k, max_q, max_k, *, scale=None, window_size=(-1, -1)
-):
+    query, key, value, cu_seq_q, cu_seq_k, max_q, max_k, *, scale=None, window_size=(-1, -1),
+    enable_gqa=False,
+):  # fmt: skip
     """What torch's operator does, segment by segment: causal from the end of the keys."""
+    assert enable_gqa or query.shape[1] == key.shape[1]
+    key, value = (x.repeat_interleave(query.shape[1] // x.shape[1], dim=1) for x in (key, value))
     parts = []
     bounds = [list(itertools.pairwise(s.tolist())) for s in (cu_seq_q, cu_seq_k)]
     for (q0, q1), (k0, k1) in zip(*bounds, strict=True):
@@ -150,6 +153,86 @@ def test_prompts_without_branches_meet_their_own_tokens():
     ids, seen = stream([[5, 6, 7], [8]], [[0, 0, 0], [0]], [[0, 1, 2], [0]], "cpu")
     assert ids.tolist() == [[5, 6, 7, 8]]
     assert (seen.starts.tolist(), seen.longest, seen.keys) == ([0, 3, 4], 3, None)
+
+
+def test_places_are_counted_through_the_stream():
+    # Prompts of 3, 1 and 2 tokens start at 0, 3 and 4.
+    assert in_stream([[0, 2], [], [1]], [3, 1, 2]).tolist() == [0, 2, 5]
+    assert in_stream([], [3, 1]).tolist() == []
+    places = [[0, 2], [], [1]]
+    _, seen = pack([[5, 6, 7], [8], [9, 10]], 9, "cpu", segments=5, places=places)
+    assert seen.places.tolist() == [0, 2, 5]
+    rows = [[0] * 3, [0], [0] * 2]
+    _, seen = stream(rows, rows, [[0, 1, 2], [0], [0, 1]], "cpu", places=places)
+    assert seen.places.tolist() == [0, 2, 5]
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_grouped_heads_are_left_to_the_kernel_where_it_knows_them(grouped, monkeypatch):
+    asked = []
+
+    def kernel(query, key, value, *rest, **options):
+        asked.append((key.shape[1], options.get("enable_gqa", False)))
+        return plain_varlen(query, key, value, *rest, **options)
+
+    monkeypatch.setattr(packing, "_varlen", kernel)
+    monkeypatch.setattr(packing, "_GROUPS", grouped)
+    _, seen = stream([[5, 6, 7], [8]], [[0, 0, 0], [0]], [[0, 1, 2], [0]], "cpu")
+    torch.manual_seed(0)
+    query, key, value = (torch.randn(1, heads, 4, 8) for heads in (6, 2, 2))
+    with torch.inference_mode():
+        found = seen.attend(query, key, value, scaling=None, sliding_window=None)
+    # With gradients heads are repeated.
+    again = seen.attend(query, key, value, scaling=None, sliding_window=None)
+    assert asked == [(2, True) if grouped else (6, False), (6, False)]
+    assert torch.equal(found, again)
+
+
+def test_arrays_are_carried_together_and_come_apart():
+    first, second = carried([np.array([1, 2, 3]), np.array([-4], dtype=np.int32)], "cpu")
+    assert (first.tolist(), second.tolist()) == ([1, 2, 3], [-4])
+    assert first.dtype == second.dtype == torch.int32
+
+
+def plain_stream(ids, branches, positions):
+    """What `stream` says, run by run in Python: starts, keys and the longest of both."""
+    sizes, keys, start = [], [], 0
+    for row in branches:
+        shared = []
+        for mark, run in itertools.groupby(row):
+            own = list(range(start, start + len(list(run))))
+            keys.append(shared + own)
+            sizes.append(len(own))
+            shared = own if mark == 0 else shared
+            start += len(own)
+    return list(itertools.accumulate(sizes, initial=0)), keys
+
+
+def test_a_stream_is_that_of_a_plain_loop():
+    rng = np.random.default_rng(5)
+    for _ in range(40):
+        prompts = []
+        for _ in range(int(rng.integers(1, 6))):
+            sizes = rng.integers(1, 5, size=int(rng.integers(0, 4))).tolist()
+            # A prompt may have branches and nothing shared before them.
+            prompts.append(made_prompt(rng, int(rng.integers(0 if sizes else 1, 5)), sizes))
+        rows = [[getattr(p, name) for p in prompts] for name in ("ids", "branches", "positions")]
+        ids, seen = stream(*rows, "cpu", places=[p.readouts for p in prompts])
+        starts, keys = plain_stream(*rows)
+        assert ids.tolist() == [list(itertools.chain(*rows[0]))]
+        assert seen.position.tolist() == [list(itertools.chain(*rows[2]))]
+        assert (ids.dtype, seen.position.dtype, seen.starts.dtype) == (
+            torch.int64, torch.int64, torch.int32,
+        )  # fmt: skip
+        assert seen.starts.tolist() == starts
+        assert seen.longest == max(np.diff(starts))
+        assert seen.places.tolist() == list(range(len(ids[0])))
+        if not any(itertools.chain(*rows[1])):
+            assert seen.keys is None
+            continue
+        assert seen.keys.index.tolist() == list(itertools.chain(*keys))
+        assert seen.keys.starts.tolist() == list(itertools.accumulate(map(len, keys), initial=0))
+        assert seen.keys.longest == max(map(len, keys))
 
 
 def test_in_order():

@@ -97,6 +97,9 @@ class Letters:
     def text(self, text):
         return self.literal(text), 0
 
+    def texts(self, texts):
+        return [self.text(one) for one in texts]
+
 
 ODD = ("plain", "", "see [2] Grade: 3", "x" * 40, "two\nlines \x00", "plain")
 SURFACES = [
@@ -176,3 +179,47 @@ def test_a_template_that_fails_is_asked_again():
     with pytest.raises(ScorerError, match="does not show every text"):
         made.build(slate, (0, 1), Surface())
     assert "|" in "".join(map(chr, made.build(slate, (0, 1), Surface()).ids))
+
+
+def test_texts_are_remembered_by_slate_and_forgotten(monkeypatch):
+    monkeypatch.setattr(base, "REMEMBERED_CANDIDATES", 7)
+    asked = []
+
+    class Counting(Letters):
+        def texts(self, texts):
+            asked.append(list(texts))
+            return super().texts(texts)
+
+    made = PromptBuilder(Counting(), plain_chat, 100_000)
+    slates = [Slate(f"s{i}", "q", tuple(Candidate(c, c * 2) for c in "abc")) for i in range(3)]
+    first = made.build(slates[0], (2, 0), Surface())
+    # The query and what the window shows, in one call; then what is missing alone.
+    assert asked == [[" q", " cc", " aa"]]
+    made.build(slates[0], (1, 2), Surface(query="after"))
+    assert asked[1:] == [[" bb"]]
+    for slate in slates[1:]:
+        made.build(slate, (0,), Surface())
+    # Three slates of three are more than seven candidates: that of longest ago went.
+    assert [slate.id for slate, _ in made._slates.values()] == ["s1", "s2"]
+    assert made.build(slates[0], (2, 0), Surface()) == first
+    assert len(asked) == 5
+    # A slate with the same texts is another one, and reads the same.
+    again = Slate("s0", "q", slates[0].candidates)
+    assert made.build(again, (2, 0), Surface()) == first
+
+
+def test_a_slate_wider_than_what_is_remembered_is_remembered_alone(monkeypatch):
+    monkeypatch.setattr(base, "REMEMBERED_CANDIDATES", 1)
+    made = letters()
+    assert made.build(odd_slate(), (0, 1), Surface()) == letters().build(odd_slate(), (0, 1), Surface())
+    assert len(made._slates) == 1
+
+
+def test_texts_of_another_slate_in_the_same_place_are_not_taken():
+    slate, made = odd_slate(), letters()
+    other = Slate("t", "other", (Candidate("x", "else"), Candidate("y", "where")))
+    made.build(other, (0, 1), Surface())
+    # As in another process, where the ids of objects are given anew.
+    made._slates[id(slate)] = made._slates.pop(id(other))
+    assert made.build(slate, (0, 1), Surface()) == letters().build(slate, (0, 1), Surface())
+    assert [held for held, _ in made._slates.values()] == [slate]

@@ -25,6 +25,9 @@ class Letters:
     def text(self, text):
         return self.literal(text), text.count("<end>")
 
+    def texts(self, texts):
+        return [self.text(one) for one in texts]
+
 
 def builder(context=100_000, limit=None):
     return PromptBuilder(Letters(), plain_chat, context, limit)

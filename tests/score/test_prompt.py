@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
+import numpy as np
 import pytest
 
 from evenhand.errors import InputError, ScorerError
-from evenhand.score.prompt import answer_line, common_cap, too_long
+from evenhand.score.prompt import (
+    Row,
+    answer_line,
+    common_cap,
+    joined,
+    plain_rows,
+    row_of,
+    too_long,
+)
 from words_tokenizer import Words
 
 
@@ -67,3 +79,40 @@ def test_too_long_says_how_long_and_what_helps():
         "slate 'q7': query and answer form alone take 410 tokens of a context of 400; nothing of them "
         "is ever cut. Use a shorter query or a longer context."
     )
+
+
+def test_a_row_is_the_tuple_of_its_numbers():
+    row, plain = Row(row_of([5, 6, 5])), (5, 6, 5)
+    assert (row, list(row), len(row)) == (plain, [5, 6, 5], 3)
+    assert plain == row
+    assert row == [5, 6, 5]
+    assert row == Row(row_of(plain))
+    assert row != (5, 6)
+    assert row != (5, 6, 7)
+    assert row != "565"
+    assert (row[1], row[-1], row[1:], row[:0]) == (6, 5, (6, 5), ())
+    assert type(row[1]) is type(next(iter(row))) is type(row[1:][0]) is int
+    assert (row.count(5), row.count(7), row.index(6), 6 in row) == (2, 0, 1, True)
+    assert len({row, plain, Row(row_of([5, 6, 5]))}) == 1
+    assert repr(row) == "Row([5, 6, 5])"
+
+
+def test_a_row_travels_and_becomes_an_array():
+    row = Row(row_of([5, 6, 5]))
+    assert pickle.loads(pickle.dumps(row)) == copy.deepcopy(row) == row
+    assert np.asarray(row, dtype=np.int32) is row.array
+    assert np.asarray(row, dtype=np.int64).tolist() == [5, 6, 5]
+    assert joined([row.array, row_of([])]) == (5, 6, 5)
+
+
+@pytest.mark.parametrize("length", [0, 1, 4096, 4097, 9000])
+def test_rows_of_a_prompt_without_branches(length):
+    branches, positions = plain_rows(length)
+    assert branches == (0,) * length
+    assert positions == tuple(range(length))
+    assert len(pickle.dumps(positions)) < 4 * length + 400
+
+
+def test_what_prompts_share_cannot_be_written():
+    with pytest.raises(ValueError, match="read-only"):
+        plain_rows(3)[0].array[0] = 1

@@ -71,3 +71,39 @@ def test_signs_are_single_tokens(tiny_tokenizer):
     signs = single_token_signs(tokens)
     assert signs
     assert all(len(tokens.literal(s)) == len(tokens.literal(f" {s}")) == 1 for s in signs)
+
+
+def test_many_texts_are_tokenised_as_one_by_one_and_in_one_call(tiny_tokenizer):
+    calls = []
+
+    class Counting:
+        def __getattr__(self, name):
+            return getattr(tiny_tokenizer, name)
+
+        def __call__(self, texts, **options):
+            calls.append(list(texts))
+            return tiny_tokenizer(texts, **options)
+
+    texts = ["egg", "", "a<|im_end|>b", "seven minutes", "egg", "water " * 40]
+    tokens, alone = Counting(), TokenizerTokens(tiny_tokenizer)
+    many = TokenizerTokens(tokens)
+    assert many.texts(texts) == [alone.text(text) for text in texts]
+    # Each once, a control token cut after its first character, nothing empty.
+    assert calls == [["egg", "a<", "|im_end|>b", "seven minutes", "water " * 40]]
+    assert many.texts(texts) == [alone.text(text) for text in texts]
+    assert many.texts(["pan", "egg"])[0] == alone.text("pan")
+    assert len(calls) == 1
+    assert many._cached == alone._cached == sum(len(ids) for ids, _ in many._cache.values())
+    assert many.texts([]) == []
+
+
+def test_many_texts_may_be_more_than_are_remembered(tiny_tokenizer, monkeypatch):
+    monkeypatch.setattr("evenhand.score.tokens.CACHED_TOKENS", 2)
+    texts = ["a", "b c d", "a", "e"]
+    wanted = [TokenizerTokens(tiny_tokenizer).text(text) for text in texts]
+    tokens = TokenizerTokens(tiny_tokenizer)
+    for _ in range(2):
+        assert tokens.texts(texts) == wanted
+        assert tokens._cached == sum(len(ids) for ids, _ in tokens._cache.values())
+    # The longest came last of those that were not remembered, and stands alone.
+    assert [text for _, text in tokens._cache] == ["b c d"]

@@ -10,7 +10,8 @@ pytest.importorskip("torch")
 from train_help import make_slate
 
 from evenhand.errors import UsageError
-from evenhand.train.batch import build, even_parts, micro_batches, sequence, stream_length
+from evenhand.models.batching import stream_length
+from evenhand.train.batch import build, even_parts, micro_batches, sequence
 from evenhand.train.feed import prompt_builder
 from evenhand.train.labels import Labelled
 from evenhand.train.views import Views
@@ -163,19 +164,6 @@ def test_a_budget_only_cuts_between_groups(builder, budget):
     assert np.concatenate([micro.labels for micro in micros]).tolist() == [
         slates[g.slate.id].labels[i] for g in groups for i in g.members
     ]
-
-
-@pytest.mark.parametrize(
-    ("tokens", "wanted"),
-    [(1, 16384), (16384, 16384), (16385, 32768), (40_000, 49152), (65536, 65536), (70_000, 81920)],
-)
-def test_a_stream_has_one_of_four_lengths_but_for_a_group_beyond_the_budget(tokens, wanted):
-    assert stream_length(tokens, 65536) == wanted
-
-
-def test_under_a_small_budget_lengths_stay_few():
-    # A quarter of 1000 is 250; groups of hundreds of lengths would be hundreds of shapes.
-    assert {stream_length(tokens, 1000) for tokens in range(1, 8000)} == {4096, 8192}
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,8 @@ def streams(monkeypatch):
     """Prompts are read as packed streams on the CPU; a list of (length, layout) that came."""
     from evenhand.models import packing
 
-    def attend(q, k, v, starts, keys, longest, most, *, scale, window_size):
+    def attend(q, k, v, starts, keys, longest, most, *, scale, window_size, enable_gqa=False):
+        k, v = (each.repeat_interleave(q.shape[1] // each.shape[1], dim=1) for each in (k, v))
         sizes = (starts[1:] - starts[:-1]).tolist()
         assert max(sizes) <= longest
         parts = [
@@ -213,7 +214,7 @@ def test_the_bound_on_a_prompt_only_grows(tiny_loaded, streams):
     make, seen = streams
     grader = make(loaded.model, length=8192)
     times = 600 // len(prompts[0].ids) + 1
-    long = replace(prompts[0], ids=prompts[0].ids * times)
+    long = replace(prompts[0], ids=tuple(prompts[0].ids) * times)
     with torch.no_grad():
         for one in (prompts[0], long, prompts[0]):
             grader([one])

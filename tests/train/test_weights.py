@@ -9,17 +9,13 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from evenhand.errors import ResumeError, UsageError
-from evenhand.train import weights as weights_module
 from evenhand.train.settings import Training, Weights
 from evenhand.train.weights import (
     STATE,
     Checkpoint,
-    allow_shapes,
-    compile_blocks,
     differences,
     follow,
     frozen_copy,
-    plain_blocks,
     prepare,
     trained,
 )
@@ -151,27 +147,3 @@ def test_differences_are_named_by_their_place():
     assert differences(old, {"a": 1, "b": {"c": 2, "d": None}}) == []
     assert differences(old, {"a": 2, "b": {"c": 2}}) == ["a", "b.d"]
     assert differences(old, {"a": 1, "b": {"c": 3, "d": None, "e": 1}}) == ["b.c", "b.e"]
-
-
-def test_compiled_blocks_can_be_run_as_written_again(tiny_loaded, monkeypatch):
-    from types import SimpleNamespace
-
-    config = SimpleNamespace(recompile_limit=8)
-    monkeypatch.setattr(weights_module.torch._dynamo, "config", config)
-    # The compiler itself is torch's, and slow to load.
-    monkeypatch.setattr(weights_module.torch, "compile", lambda call, **_: call)
-    model = tiny_loaded(layers=2).model
-    compile_blocks(model)
-    assert all(block._compiled_call_impl is not None for block in model.base_model.layers)
-    assert config.recompile_limit == weights_module.SHAPES
-    plain_blocks(model)
-    assert all(block._compiled_call_impl is None for block in model.base_model.layers)
-
-
-def test_a_limit_of_shapes_is_raised_and_never_lowered():
-    from types import SimpleNamespace
-
-    older, wider = SimpleNamespace(cache_size_limit=8), SimpleNamespace(recompile_limit=500)
-    allow_shapes(older)
-    allow_shapes(wider)
-    assert (older.cache_size_limit, wider.recompile_limit) == (weights_module.SHAPES, 500)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 from transformers import AttentionInterface
 from transformers.masking_utils import AttentionMaskInterface
@@ -106,13 +107,13 @@ def pad(rows: Sequence[Sequence[int]], length: int, value: int, *, side: str = "
     """
     if side not in ("right", "left"):
         raise UsageError(f"padding side must be 'right' or 'left', got {side!r}")
-    padded = torch.full((len(rows), length), value, dtype=torch.int64)
+    padded = np.full((len(rows), length), value, dtype=np.int64)
     for index, row in enumerate(rows):
         if len(row) == 0:
             continue
         start = 0 if side == "right" else length - len(row)
-        padded[index, start : start + len(row)] = torch.tensor(row, dtype=torch.int64)
-    return padded
+        padded[index, start : start + len(row)] = np.asarray(row, dtype=np.int64)
+    return torch.from_numpy(padded)
 
 
 def _seam_attention(

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from evenhand.errors import InputError, ScorerError
+from evenhand.errors import InputError
 from evenhand.present.surface import Chat, Segment, form, one_line, spaced
 from evenhand.score.isolated import isolated_prompt
 from evenhand.score.prompt import (
@@ -25,8 +26,9 @@ from evenhand.score.prompt import (
     WindowPrompt,
     answer_line,
     common_cap,
-    too_long,
+    row_of,
 )
+from evenhand.score.together import Together, together
 from evenhand.types import FloatArray, Scored, Shown, Slate, Surface
 
 __all__ = [
@@ -44,6 +46,13 @@ __all__ = [
 
 # Windows of a width under a surface whose form is remembered; a wide one takes some 100 kB.
 REMEMBERED_FORMS = 64
+# Candidates of the slates whose ids are remembered; at 200 tokens each, 40 MB.
+REMEMBERED_CANDIDATES = 50_000
+# Where the query stands among the texts of a slate: canonical indices start at 0.
+QUERY = -1
+
+# Ids of a text, and the places escaped in it.
+_Text = tuple[NDArray[np.int32], int]
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -67,7 +76,10 @@ class PromptBuilder:
     max_candidate_tokens: int | None = None
     alphabet: tuple[str, ...] = ()
     _lines: dict[str, AnswerLine] = field(default_factory=dict, repr=False, compare=False)
-    _forms: OrderedDict[tuple[Surface, int], tuple[Part, ...]] = field(
+    _forms: OrderedDict[tuple[Surface, int], Together | tuple[Part, ...]] = field(
+        default_factory=OrderedDict, repr=False, compare=False
+    )
+    _slates: OrderedDict[int, tuple[Slate, dict[int, _Text]]] = field(
         default_factory=OrderedDict, repr=False, compare=False
     )
 
@@ -80,23 +92,26 @@ class PromptBuilder:
             ScorerError: the template drops a text, or a grade is not one token.
         """
         form = self._form(surface, len(window))
-        texts = [self._text("candidate", slate.candidates[i].full_text) for i in window]
-        query, query_escaped = self._text("query", slate.query)
-        ids = [ids for ids, _ in texts]
-        if surface.visibility == "isolated":
-            prompt = isolated_prompt(
-                slate.id, form, query, ids, self.context, self.max_candidate_tokens
-            )
+        query, candidates = self._texts(slate, window)
+        ids = [ids for ids, _ in candidates]
+        limits = self.context, self.max_candidate_tokens
+        if isinstance(form, Together):
+            prompt = form.prompt(slate.id, query[0], ids, *limits)
         else:
-            prompt = self._together(slate, form, query, ids, surface)
-        return replace(prompt, escaped=tuple(count for _, count in texts), query_escaped=query_escaped)
+            prompt = isolated_prompt(slate.id, form, query[0], ids, *limits)
+        return WindowPrompt(
+            prompt.ids, prompt.branches, prompt.positions, prompt.readouts, prompt.grades,
+            prompt.truncated, tuple([count for _, count in candidates]), query[1],
+        )  # fmt: skip
 
-    def _form(self, surface: Surface, width: int) -> tuple[Part, ...]:
+    def _form(self, surface: Surface, width: int) -> Together | tuple[Part, ...]:
         """Return the form of windows; rendering it for every row would take longer than the rest."""
         key = (surface, width)
         if key not in self._forms:
             segments = form(width, surface, self.chat, alphabet=self.alphabet)
-            self._forms[key] = tuple(map(self._part, segments))
+            parts = tuple(map(self._part, segments))
+            isolated = surface.visibility == "isolated"
+            self._forms[key] = parts if isolated else together(parts, surface)
             while len(self._forms) > REMEMBERED_FORMS:
                 self._forms.popitem(last=False)
         self._forms.move_to_end(key)
@@ -111,66 +126,38 @@ class PromptBuilder:
             return Part(segment, self.tokens.literal(segment.text))
         return Part(segment)
 
-    def _text(self, kind: str, text: str) -> tuple[tuple[int, ...], int]:
-        """Return the ids of a text of the slate and the places escaped in it."""
-        line, places = one_line(text)
-        ids, spelled = self.tokens.text(spaced(kind, line))
-        return ids, places + spelled
+    def _texts(self, slate: Slate, window: Sequence[int]) -> tuple[_Text, list[_Text]]:
+        """Return the query and the candidates of a window; what is missing is tokenised in one call."""
+        known = self._remembered(slate)
+        missing = [i for i in dict.fromkeys((QUERY, *window)) if i not in known]
+        if missing:
+            plain = [("candidate", slate.candidates[i].full_text) for i in missing if i != QUERY]
+            asked = [("query", slate.query), *plain] if missing[0] == QUERY else plain
+            known.update(zip(missing, self._tokenised(asked), strict=True))
+        return known[QUERY], [known[i] for i in window]
 
-    def _together(
-        self, slate: Slate, form: Sequence[Part], query: Sequence[int],
-        candidates: Sequence[tuple[int, ...]], surface: Surface,
-    ) -> WindowPrompt:  # fmt: skip
-        """Return the prompt whose candidates stand in one row."""
-        lines = [part.line for part in form if part.line is not None]
-        fixed = sum(len(query) if part.segment.kind == "query" else len(part.ids) for part in form)
-        # Whole lines, whatever is shown of them: candidates are cut alike under each visibility.
-        fixed += sum(len(line.head) + 1 + len(line.tail) for line in lines)
-        cap = self._cap(slate, list(map(len, candidates)), fixed)
-        prefix: list[int] = []
-        for part in form:
-            if part.segment.kind == "candidate":
-                prefix += candidates[part.segment.index][:cap]
-            else:
-                prefix += query if part.segment.kind == "query" else part.ids
-        return _join(prefix, lines, surface, [max(0, len(ids) - cap) for ids in candidates])
+    def _remembered(self, slate: Slate) -> dict[int, _Text]:
+        """Return the texts of a slate by canonical index: its rows come one after the other."""
+        key = id(slate)
+        # The slate is held with its texts, so that its id stays its own; in another process, to
+        # which a builder was handed, it is another's.
+        if key not in self._slates or self._slates[key][0] is not slate:
+            self._slates[key] = (slate, {})
+            self._slates.move_to_end(key)
+            held = sum(len(one) for one, _ in self._slates.values())
+            while held > REMEMBERED_CANDIDATES and len(self._slates) > 1:
+                held -= len(self._slates.popitem(last=False)[1][0])
+        self._slates.move_to_end(key)
+        return self._slates[key][1]
 
-    def _cap(self, slate: Slate, lengths: Sequence[int], fixed: int) -> int:
-        limit = max(lengths, default=0)
-        if self.max_candidate_tokens is not None:
-            limit = min(limit, self.max_candidate_tokens)
-        shown = [min(length, limit) for length in lengths]
-        cap = common_cap(shown, self.context - fixed)
-        if cap < min(1, limit):
-            raise too_long(slate.id, fixed, self.context, "a smaller width")
-        return cap
-
-
-def _join(
-    prefix: Sequence[int], lines: Sequence[AnswerLine], surface: Surface, truncated: Sequence[int]
-) -> WindowPrompt:
-    """Put the answer lines behind the prompt: in a row, or as blind branches."""
-    if len({line.grades for line in lines}) > 1:
-        raise ScorerError("the grades have other token ids in other answer lines; choose other markers")
-    ids = list(prefix)
-    shared = len(ids)
-    branches, positions = [0] * shared, list(range(shared))
-    readouts = []
-    for slot, line in enumerate(lines):
-        readouts.append(len(ids) + len(line.head) - 1)
-        ids += line.head
-        if surface.visibility == "parallel":
-            branches += [slot + 1] * len(line.head)
-            positions += range(shared, shared + len(line.head))
-        elif slot < len(lines) - 1:
-            # Nothing is read after the last readout, so nothing is shown there.
-            ids += (line.grades[surface.dummy], *line.tail)
-    if surface.visibility == "sequential":
-        branches, positions = [0] * len(ids), list(range(len(ids)))
-    return WindowPrompt(
-        tuple(ids), tuple(branches), tuple(positions), tuple(readouts), lines[0].grades,
-        tuple(truncated),
-    )  # fmt: skip
+    def _tokenised(self, texts: Sequence[tuple[str, str]]) -> list[_Text]:
+        """Return the ids of texts, by kind and text, and the places escaped in each."""
+        lines = [(kind, *one_line(text)) for kind, text in texts]
+        found = self.tokens.texts([spaced(kind, line) for kind, line, _ in lines])
+        return [
+            (row_of(ids), places + spelled)
+            for (ids, spelled), (*_, places) in zip(found, lines, strict=True)
+        ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from evenhand.score.prompt import Part, WindowPrompt, too_long
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.score.prompt import Part, Row, WindowPrompt, joined, plain_rows, row_of, too_long
 
 
 def isolated_prompt(
     slate: str,
     form: Sequence[Part],
-    query: Sequence[int],
-    candidates: Sequence[tuple[int, ...]],
+    query: NDArray[np.int32],
+    candidates: Sequence[NDArray[np.int32]],
     context: int,
     max_candidate_tokens: int | None,
 ) -> WindowPrompt:
@@ -36,31 +39,32 @@ def isolated_prompt(
     """
     place = next(i for i, part in enumerate(form) if part.segment.kind == "candidate")
     [line] = [part.line for part in form if part.line is not None]
-    ids = _ids(form[:place], query)
+    opening = _ids(form[:place], query)
     # Nothing is read after the readout, so nothing is shown there.
-    closing = [*_ids(form[place + 1 :], query), *line.head]
-    shared, fixed = len(ids), len(ids) + len(closing)
+    closing = np.concatenate([_ids(form[place + 1 :], query), row_of(line.head)])
+    shared, fixed = len(opening), len(opening) + len(closing)
     # Also for an empty candidate: whether a prompt fits must not depend on who is in it.
     if fixed >= context:
         raise too_long(slate, fixed, context, "a shorter query")
-    branches, positions = [0] * shared, list(range(shared))
-    readouts, truncated = [], []
-    for slot, candidate in enumerate(candidates):
-        kept = candidate[: context - fixed][:max_candidate_tokens]
-        size = len(kept) + len(closing)
-        ids += kept
-        ids += closing
-        branches += [slot + 1 if len(candidates) > 1 else 0] * size
-        positions += range(shared, shared + size)
-        readouts.append(len(ids) - 1)
-        truncated.append(len(candidate) - len(kept))
+    kept = [ids[: context - fixed][:max_candidate_tokens] for ids in candidates]
+    parts = [part for ids in kept for part in (ids, closing)]
+    sizes = [len(ids) + len(closing) for ids in kept]
+    marks = [slot if len(kept) > 1 else 0 for slot in range(1, len(kept) + 1)]
+    starts = np.cumsum([0, *sizes])
+    branches = np.repeat(row_of([0, *marks]), [shared, *sizes])
+    rising = np.arange(shared + int(starts[-1]), dtype=np.int32)
+    positions = rising - np.repeat(row_of([0, *starts[:-1]]), [shared, *sizes])
     return WindowPrompt(
-        tuple(ids), tuple(branches), tuple(positions), tuple(readouts), line.grades, tuple(truncated)
-    )
+        joined([opening, *parts]), Row(branches), Row(positions),
+        tuple((shared + starts[1:] - 1).tolist()), line.grades,
+        tuple([len(ids) - len(own) for ids, own in zip(candidates, kept, strict=True)]),
+    )  # fmt: skip
 
 
-def _ids(parts: Sequence[Part], query: Sequence[int]) -> list[int]:
-    return [token for part in parts for token in (query if part.segment.kind == "query" else part.ids)]
+def _ids(parts: Sequence[Part], query: NDArray[np.int32]) -> NDArray[np.int32]:
+    nothing = np.empty(0, dtype=np.int32)
+    own = [query if part.segment.kind == "query" else row_of(part.ids) for part in parts]
+    return np.concatenate([nothing, *own])
 
 
 def pieces(prompt: WindowPrompt, token_budget: int) -> list[WindowPrompt]:
@@ -73,6 +77,8 @@ def pieces(prompt: WindowPrompt, token_budget: int) -> list[WindowPrompt]:
         Pieces whose slots, put one after the other, are those of the prompt. Cuts and
         escapes are not repeated in them: they stand in the prompt.
     """
+    if len(prompt.ids) <= token_budget:
+        return [prompt]
     shared = prompt.branches.count(0)
     most = max(token_budget, 2 * shared)
     if len(prompt.ids) <= most or shared == len(prompt.ids):
@@ -91,11 +97,11 @@ def pieces(prompt: WindowPrompt, token_budget: int) -> list[WindowPrompt]:
 def _piece(prompt: WindowPrompt, shared: int, start: int, end: int) -> WindowPrompt:
     """Return the shared part with the branches of the tokens start to end."""
 
-    def kept(values: tuple[int, ...]) -> tuple[int, ...]:
-        return values[:shared] + values[start:end]
+    def kept(values: Sequence[int]) -> Row:
+        return joined([row_of(values[:shared]), row_of(values[start:end])])
 
     readouts = tuple(r - start + shared for r in prompt.readouts if start <= r < end)
-    branches = kept(prompt.branches) if len(readouts) > 1 else (0,) * (shared + end - start)
+    branches = kept(prompt.branches) if len(readouts) > 1 else plain_rows(shared + end - start)[0]
     return replace(
         prompt, ids=kept(prompt.ids), branches=branches, positions=kept(prompt.positions),
         readouts=readouts, truncated=(), escaped=(),

@@ -41,6 +41,7 @@ class LocalOptions:
         label_mass: also compute the grades' probability in the full vocabulary.
         token_budget: padded tokens of one batch; changes speed, not scores.
         width: default window.
+        compiled: on a GPU, read through compiled blocks (`models.forward`): for many windows.
     """
 
     max_candidate_tokens: int | None = 512
@@ -49,6 +50,7 @@ class LocalOptions:
     label_mass: bool = True
     token_budget: int = 8192
     width: int = 20
+    compiled: bool = False
 
     def __post_init__(self) -> None:
         for name in ("token_budget", "width"):
@@ -56,8 +58,9 @@ class LocalOptions:
         for name in ("max_candidate_tokens", "context"):
             if getattr(self, name) is not None:
                 require_count(name, getattr(self, name))
-        if not isinstance(self.label_mass, bool):
-            raise UsageError(f"label_mass must be True or False, got {self.label_mass!r}")
+        for name in ("label_mass", "compiled"):
+            if not isinstance(getattr(self, name), bool):
+                raise UsageError(f"{name} must be True or False, got {getattr(self, name)!r}")
 
 
 class LocalScorer:
@@ -96,12 +99,15 @@ class LocalScorer:
         check_surface(self.surface)
         self.name: str = loaded.name
         self.default_window: int | None = self.options.width
-        self._forward = Forward(loaded.model, token_budget=self.options.token_budget)
+        self._forward = Forward(
+            loaded.model, token_budget=self.options.token_budget, compiled=self.options.compiled
+        )
         if not self._forward.branches:
             self.visibilities = frozenset({"sequential"})
         if self.surface.visibility not in self.visibilities:
             raise self._forward.no_branches()
         self._head = checked_head(self._forward)
+        self._ids: dict[tuple[int, ...], torch.Tensor] = {}
         tokens = TokenizerTokens(loaded.tokenizer)
         self._builder = PromptBuilder(
             tokens,
@@ -191,8 +197,7 @@ class LocalScorer:
         """Return (B, G + 1 or G + 2) of each prompt: grades, score, label mass if wanted."""
 
         def readout(hidden: torch.Tensor, index: list[int]) -> torch.Tensor:
-            grades = [prompts[i].grades for i in index for _ in prompts[i].readouts]
-            ids = torch.tensor(grades, device=hidden.device)
+            ids = self._grade_ids([prompts[i] for i in index]).expand(len(hidden), -1)
             probabilities = grade_probabilities(hidden, self._head, ids)
             columns = [probabilities, expected_score(probabilities)[:, None]]
             if self.options.label_mass:
@@ -200,6 +205,18 @@ class LocalScorer:
             return torch.cat(columns, dim=1)
 
         return self._forward.read(prompts, names, readout)
+
+    def _grade_ids(self, prompts: Sequence[WindowPrompt]) -> torch.Tensor:
+        """Return (1 or s, G) ids of the grades, on the device; one row where all have the same."""
+        kinds = {prompt.grades for prompt in prompts}
+        if len(kinds) > 1:
+            rows = [prompt.grades for prompt in prompts for _ in prompt.readouts]
+            return torch.tensor(rows, device=self._forward.device)
+        [kind] = kinds
+        if kind not in self._ids:
+            # Kept: a copy from the host makes it wait for all that the device has to do.
+            self._ids[kind] = torch.tensor([kind], device=self._forward.device)
+        return self._ids[kind]
 
 
 def _reading(values: FloatArray, prompt: WindowPrompt, read: Sequence[WindowPrompt]) -> Reading:
@@ -260,7 +277,8 @@ def open_local(spec: str, **options: Any) -> LocalScorer:
     shipped = shipped_with(spec, **named)
     if shipped is not None:
         given, surface = shipped.under(given, options)
-        own = LocalOptions(**given)
+        # Training moves the grades against each other alone: their share of all words says nothing.
+        own = LocalOptions(**{"label_mass": False, **given})
         check_surface(surface)
     scorer = LocalScorer(load(spec, **loading), own, surface)
     if shipped is not None:

@@ -13,14 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from evenhand.errors import UsageError
+from evenhand.models.batching import stream_length
 from evenhand.score.base import PromptBuilder, WindowPrompt
 from evenhand.seeds import generator
 from evenhand.train.labels import Labelled
+from evenhand.train.prompts import Prompts
 from evenhand.train.views import Group, Views, draw
 from evenhand.types import FloatArray, IntArray
-
-# Under a small budget, where a group alone may be longer, the lengths would be many.
-_GRAIN = 4096
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +34,7 @@ class Micro:
         count: N. channels: what views 2.. vary.
     """
 
-    prompts: tuple[WindowPrompt, ...]
+    prompts: Prompts
     view: IntArray
     column: IntArray
     labels: FloatArray
@@ -48,7 +47,12 @@ class Micro:
     @property
     def tokens(self) -> int:
         """Tokens of all prompts."""
-        return sum(len(prompt.ids) for prompt in self.prompts)
+        return len(self.prompts.ids.values)
+
+    @property
+    def truncated(self) -> int:
+        """Tokens cut from candidates in all prompts."""
+        return int(self.prompts.truncated.values.sum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,18 +116,6 @@ def build(group: Group, labelled: Labelled, builder: PromptBuilder) -> Built:
     return Built(group, labelled, prompts)
 
 
-def stream_length(tokens: int, budget: int) -> int:
-    """Return the length of a packed stream for so many tokens: quarters of the budget.
-
-    So few lengths come up that few shapes are compiled, and little of a stream is empty.
-
-    Returns:
-        The smallest multiple of a quarter of the budget, or of 4096, that holds the tokens.
-    """
-    quarter = max(_GRAIN, -(-budget // 4))
-    return max(1, -(-tokens // quarter)) * quarter
-
-
 def micro_batches(built: Sequence[Built], budget: int) -> list[Micro]:
     """Put whole groups together, in order, while their tokens stay within a budget.
 
@@ -181,7 +173,7 @@ def _micro(part: Sequence[Built]) -> Micro:
         raise UsageError(f"groups of {sorted(counts)} views in one step; every group needs as many")
     doubt = [one.labelled.known_doubt() for one in part]
     return Micro(
-        tuple(prompts),
+        Prompts.of(prompts),
         np.array(view, dtype=np.int64),
         np.array(column, dtype=np.int64),
         np.concatenate([one.labelled.labels[m] for one, m in zip(part, members, strict=True)]),

@@ -86,9 +86,7 @@ def judged(slates: Sequence[Slate], shown: Sequence[ScoreMatrix], measure: str =
         np.array([quality(measure, slate, m.canonical[None])[0] for slate, m in pairs]),
         np.array([_mean(quality(measure, slate, m.random)) for slate, m in pairs]),
         np.array([tau_psi(m.random, exhaustive=m.plan.exhaustive) for m in shown]),
-        np.array(
-            [overlap(s, exhaustive=m.plan.exhaustive) for s, m in zip(kept, shown, strict=True)]
-        ),
+        np.array([overlap(s, exhaustive=m.plan.exhaustive) for s, m in zip(kept, shown, strict=True)]),
         np.array([score_spread(matrix.random) for matrix in shown]),
         np.array([normalised_residual(m.random, exhaustive=m.plan.exhaustive) for m in shown]),
         int(sum(np.isnan(matrix.scores).sum() for matrix in shown)),

@@ -53,8 +53,7 @@ class Fed:
     @property
     def truncated(self) -> int:
         """Tokens cut from candidates in them, counted in every view; 0 when idle."""
-        prompts = [] if self.idle else [prompt for micro in self.micros for prompt in micro.prompts]
-        return sum(sum(prompt.truncated) for prompt in prompts)
+        return 0 if self.idle else sum(micro.truncated for micro in self.micros)
 
 
 def prompt_builder(loaded: Loaded, max_candidate_tokens: int | None) -> PromptBuilder:

@@ -11,15 +11,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from evenhand.errors import ScorerError, UsageError
 from evenhand.models.attention import layout, pad, use_seam
+from evenhand.models.batching import stream_length
 from evenhand.models.packing import pack
 from evenhand.score.base import WindowPrompt
 from evenhand.score.readout import head_of
-from evenhand.train.batch import stream_length
+from evenhand.train.prompts import Prompts
 
 # As if every prompt had so many tokens: a stream's length gives the shape of its layout.
 _SHORTEST = 64
@@ -41,6 +43,7 @@ class Grader(nn.Module):
         self.body_dtype = half
         self.length = length
         self._longest = 0
+        self._ids: dict[tuple[int, ...], Tensor] = {}
         inner = self.inner
         if inner.config._attn_implementation != "evenhand":
             use_seam(inner)
@@ -62,14 +65,26 @@ class Grader(nn.Module):
         Raises:
             UsageError: prompts with other grade tokens.
         """
-        grades = {prompt.grades for prompt in prompts}
-        if len(grades) != 1:
+        held = Prompts.of(prompts)
+        kinds = np.unique(held.grades, axis=0)
+        if len(kinds) != 1:
             raise UsageError(
-                f"prompts of one step have {len(grades)} sets of grade tokens; one is needed"
+                f"prompts of one step have {len(kinds)} sets of grade tokens; one is needed"
             )
-        packed = self.body_dtype is not None and self.device.type == "cuda" and not _branched(prompts)
-        hidden = self._packed(prompts) if packed else self._padded(prompts)
-        return _probabilities(hidden, self.inner, grades.pop())
+        plain = held.branches is None
+        packed = self.body_dtype is not None and self.device.type == "cuda" and plain
+        hidden = self._packed(held) if packed else self._padded(held)
+        return _probabilities(hidden, self.inner, self._grade_ids(tuple(kinds[0].tolist())))
+
+    def _grade_ids(self, grades: tuple[int, ...]) -> Tensor:
+        """Return the ids of grades where the weights are."""
+        known = self._ids.get(grades)
+        if known is None or known.device != self.device:
+            # Kept: a copy from the host makes it wait for all that the device has to do. Made as
+            # one that gradients can go through, whoever asks first.
+            with torch.inference_mode(False):
+                known = self._ids[grades] = torch.tensor(grades, device=self.device)
+        return known
 
     def _body(self, ids: Tensor, seen: Any) -> Tensor:
         with torch.autocast(
@@ -81,40 +96,49 @@ class Grader(nn.Module):
         return states
 
     def _packed(self, prompts: Sequence[WindowPrompt]) -> Tensor:
-        rows = [prompt.ids for prompt in prompts]
-        length = stream_length(sum(map(len, rows)), self.length)
+        held = Prompts.of(prompts)
+        rows = held.ids.rows()
+        length = stream_length(len(held.ids.values), self.length)
         # One more: what fills the stream up may be a segment shorter than any prompt.
-        ids, seen = pack(rows, length, self.device, segments=length // _SHORTEST + 1)
+        ids, seen = pack(
+            rows, length, self.device, segments=length // _SHORTEST + 1, places=held.readouts.rows()
+        )
         # A bound, not a size: kept, so that it does not go up and down and compile both anew.
         self._longest = max(self._longest, seen.longest)
-        seen = replace(seen, longest=self._longest)
-        starts = torch.tensor([0, *map(len, rows)]).cumsum(0)[:-1].tolist()
-        places = [start + at for start, p in zip(starts, prompts, strict=True) for at in p.readouts]
-        return self._body(ids, seen)[0, places]
+        # Without the places, whose number changes: a compiler may look at all that it is given.
+        fixed = replace(seen, longest=self._longest, places=None)
+        return self._body(ids, fixed)[0, seen.places]
 
     def _padded(self, prompts: Sequence[WindowPrompt]) -> Tensor:
-        length = max(len(prompt.ids) for prompt in prompts)
-        ids = pad([p.ids for p in prompts], length, 0).to(self.device)
-        seen = layout(
-            [p.branches for p in prompts], [p.positions for p in prompts], length, device=self.device
-        )
-        rows = [row for row, p in enumerate(prompts) for _ in p.readouts]
-        places = [place for p in prompts for place in p.readouts]
-        return self._body(ids, seen)[rows, places]
+        held = Prompts.of(prompts)
+        length = int(held.ids.sizes.max())
+        ids = pad(held.ids.rows(), length, 0).to(self.device)
+        branches, positions = zip(*held.seen(), strict=True)
+        seen = layout(branches, positions, length, device=self.device)
+        rows = torch.from_numpy(np.repeat(np.arange(len(held)), held.readouts.sizes))
+        return self._body(ids, seen)[rows, torch.from_numpy(held.readouts.values).long()]
 
 
-def _branched(prompts: Sequence[WindowPrompt]) -> bool:
-    return any(prompt.branches[-1] for prompt in prompts)
-
-
-def _probabilities(hidden: Tensor, model: Any, grades: Sequence[int]) -> Tensor:
+def _probabilities(hidden: Tensor, model: Any, grades: Sequence[int] | Tensor) -> Tensor:
     """Return (S, G): float32 hidden states times the grade rows of the head."""
     head = head_of(model)
+    chosen = grades if isinstance(grades, Tensor) else list(grades)
     with torch.autocast(hidden.device.type, enabled=False):
-        rows = head.weight[list(grades)].float()
-        bias = None if head.bias is None else head.bias[list(grades)]
+        rows = head.weight[chosen].float()
+        bias = None if head.bias is None else head.bias[chosen]
         logits = head.finish(hidden.float() @ rows.T, bias)
         probabilities = torch.softmax(logits, dim=-1)
-    if not torch.isfinite(probabilities).all():
-        raise ScorerError("the model in training gave NaN or infinite grades; lower the learning rate")
+    # On a GPU to look at them is to wait for them; a step does so once, for all it has read.
+    if hidden.device.type != "cuda":
+        refuse_unless(bool(torch.isfinite(probabilities).all()))
     return probabilities
+
+
+def refuse_unless(finite: bool) -> None:
+    """Refuse grades that are not finite.
+
+    Raises:
+        ScorerError: they are not.
+    """
+    if not finite:
+        raise ScorerError("the model in training gave NaN or infinite grades; lower the learning rate")

@@ -10,13 +10,12 @@ from typing import Any
 import torch
 
 from evenhand.errors import ResumeError, UsageError
+from evenhand.models.compiled import compile_blocks
 from evenhand.models.load import Loaded
 from evenhand.models.quiet import first_line, quiet, require
 from evenhand.train.settings import Run, Training, Weights
 
 STATE = "state.pt"
-# Four lengths of a stream, each with a few lengths of its longest prompt.
-SHAPES = 32
 
 
 def prepare(loaded: Loaded, weights: Weights, seed: int) -> Any:
@@ -64,30 +63,6 @@ def recompute_blocks(model: Any) -> None:
     name = "activation_checkpointing_enable"
     enable = getattr(model, name, None) or model.gradient_checkpointing_enable
     enable({"use_reentrant": False})
-
-
-def compile_blocks(model: Any) -> None:
-    """Compile every block of a transformers model on its own: quick to build, as quick to run."""
-    allow_shapes(torch._dynamo.config)
-    for block in model.base_model.layers:
-        block.compile(dynamic=False)
-
-
-def plain_blocks(model: Any) -> None:
-    """Run the blocks of a transformers model as written again, if they were compiled."""
-    for block in model.base_model.layers:
-        block._compiled_call_impl = None
-
-
-def allow_shapes(config: Any) -> None:
-    """Let all blocks together be compiled for `SHAPES` shapes; beyond a limit torch gives up on them.
-
-    Args:
-        config: of torch's compiler, whose limit is raised, never lowered.
-    """
-    # The older name is that of torch 2.6.
-    name = "recompile_limit" if hasattr(config, "recompile_limit") else "cache_size_limit"
-    setattr(config, name, max(getattr(config, name), SHAPES))
 
 
 def frozen_copy(module: torch.nn.Module) -> torch.nn.Module:

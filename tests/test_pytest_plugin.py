@@ -246,6 +246,40 @@ def test_each(audit_scorer, f):
     assert {one["evenhand.1.scorer"] for one in found.values()} == {"length", "place"}
 
 
+def test_what_breaks_off_leaves_the_rest_of_its_test_alone(project):
+    source = """
+def test_broken_off(audit_scorer):
+    calls = []
+
+    def stops(query, texts):
+        calls.append(texts)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return length(query, texts)
+
+    with pytest.raises(KeyboardInterrupt):
+        audit_scorer(stops, SLATES, rows=2)
+    audit_scorer(length, SLATES, rows=2)
+
+
+def test_bounds_are_read_before_anything_is_scored(audit_scorer):
+    def never(query, texts):
+        raise SystemExit("scored")
+
+    for bounds in ({"max_tau_psi": "x"}, {"max_drop": "tauPSI=0.1"}, {"on": "low", "min_ndcg": 0.1}):
+        with pytest.raises(ValueError, match="finite number|needs a run|unknown on"):
+            audit_scorer(never, SLATES, rows=2, **bounds)
+
+
+def test_no_result(audit_scorer):
+    with pytest.raises(ValueError, match="check takes the result of an audit, got NoneType"):
+        audit_scorer.check(None, max_tau_psi=0.1)
+"""
+    done = project(source)
+    done.assert_outcomes(passed=3)
+    done.stdout.fnmatch_lines(["test_sample.py::test_broken_off  length; *"])
+
+
 def test_skip_option(project):
     source = """
 def test_fixture(audit_scorer):

@@ -26,6 +26,7 @@ MODEL = ("--scorer", "hf:./no/such/folder")
         (("--host", "no such host"), "cannot listen"),
         (("--adapter", "a", "--set", "adapter=b"), "given twice"),
         (("--uncertain-at", "2"), "uncertain_at"),
+        (("--rule", "sideways"), "unknown window rule"),
     ],
 )
 def test_settings_are_checked_before_the_model_is_opened(run, words, said):
@@ -37,6 +38,22 @@ def test_a_port_in_use_is_told_before_the_model_is_opened(run):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         ended = run("serve", *MODEL, "--port", str(taken.getsockname()[1]))
     assert (ended.code, "cannot listen" in ended.err) == (2, True)
+
+
+def test_a_run_that_is_none_is_told_before_the_model_is_opened(run, tmp_path):
+    ended = run("serve", *MODEL, "--port", "0", "--run", tmp_path)
+    assert (ended.code, "no run here" in ended.err, "opening" in ended.err) == (4, True, False)
+
+
+def test_a_run_that_was_changed_is_told_before_the_model_is_opened(run, slates_file, tmp_path):
+    folder = tmp_path / "run"
+    assert run("audit", slates_file(), "--scorer", "toy", "--rows", 3, "--out", folder).code == 0
+    (folder / "scores.parquet").write_bytes(b"")
+    ended = run("serve", *MODEL, "--port", "0", "--run", folder)
+    assert (ended.code, "cannot be read" in ended.err, "opening" in ended.err) == (4, True, False)
+    (folder / "scores.parquet").unlink()
+    ended = run("serve", *MODEL, "--port", "0", "--run", folder)
+    assert (ended.code, "not finished" in ended.err, "opening" in ended.err) == (4, True, False)
 
 
 def test_a_run_of_another_scorer_is_refused(run, slates_file, tmp_path):
@@ -52,6 +69,7 @@ def test_a_run_of_another_scorer_is_refused(run, slates_file, tmp_path):
 
 def test_a_run_brings_its_figures_and_its_stored_threshold(run, slates_file, tmp_path):
     from evenhand.cli.serve import _measured
+    from evenhand.report.result import Result
     from evenhand.score import open_scorer
     from evenhand.serve.settings import Serving
 
@@ -60,10 +78,11 @@ def test_a_run_brings_its_figures_and_its_stored_threshold(run, slates_file, tmp
     assert run("audit", slates_file(6, 8), "--scorer", spec, "--rows", 4, "--out", folder).code == 0
     stored = run("advise", folder, "--floor", "0.01", "--most", "0.99", "--store", "--json")
     assert stored.code == 0, stored.err
-    measured, serving = _measured(folder, open_scorer(spec), Serving())
+    result = Result(folder)
+    measured, serving = _measured(result, open_scorer(spec), Serving())
     assert serving.threshold is not None
     assert 0 < measured["stability"]["tauPSI"]["mean"] < 0.5
-    assert _measured(folder, open_scorer(spec), Serving(threshold=0.9))[1].threshold == 0.9
+    assert _measured(result, open_scorer(spec), Serving(threshold=0.9))[1].threshold == 0.9
 
 
 def test_without_the_extra_the_exit_code_is_3():

@@ -70,7 +70,8 @@ def test_paths_are_relative_to_the_file(tmp_path):
         ("[gate]\nmax-tau-psi = 'x'\n", UsageError, r"evenhand.toml: \[gate\] max-tau-psi: the bound"),
         ("gate = 3\n", UsageError, "evenhand.toml: gate must be a table of names and values, got 3"),
         ("[gate\n", InputError, "evenhand.toml: is no TOML"),
-        ("[gates]\n", InputError, r"has no table \[gate\]"),
+        ("", InputError, r"has no table \[gate\]"),
+        ("[gates]\n", UsageError, "evenhand.toml: unknown 'gates'; known is gate"),
         (b"\xff", InputError, "is no text in UTF-8"),
     ],
 )
@@ -87,3 +88,18 @@ def test_a_missing_file_and_a_wrong_table_of_pyproject(tmp_path):
     (tmp_path / "pyproject.toml").write_text("[tool]\nevenhand = 1\n")
     with pytest.raises(UsageError, match="tool.evenhand must be a table"):
         find_settings(tmp_path)
+
+
+def test_a_misspelt_table_is_not_as_if_there_were_none(tmp_path):
+    (tmp_path / "pyproject.toml").write_text("[tool.evenhand.gat]\nmax-tau-psi = 0.1\n")
+    with pytest.raises(UsageError, match=r"pyproject.toml: \[tool.evenhand\] unknown 'gat'; known is"):
+        find_settings(tmp_path)
+    named = tmp_path / "named.toml"
+    named.write_text(OWN + "[another]\n")
+    assert criteria(read_settings(named)) == ["tauPSI <= 0.12"]
+
+
+def test_a_mark_before_the_text_is_no_part_of_it(tmp_path):
+    file = tmp_path / "evenhand.toml"
+    file.write_bytes(b"\xef\xbb\xbf" + OWN.encode())
+    assert criteria(read_settings(file)) == ["tauPSI <= 0.12"]

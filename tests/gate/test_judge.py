@@ -285,3 +285,11 @@ def test_a_verdict_cannot_be_changed(moving):
     assert found.passed
     with pytest.raises(dataclasses.FrozenInstanceError):
         found.on = "mean"
+
+
+def test_a_manifest_that_names_no_files_is_damaged(moving):
+    folder = moving("run", [0] * 3)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps({**manifest, "outputs": None}))
+    with pytest.raises(ResumeError, match="scores.parquet: is not what the run wrote"):
+        judge([folder], asking("tauPSI<=0.5"))

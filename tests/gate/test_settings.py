@@ -25,6 +25,7 @@ def test_defaults():
         ({"criteria": (TAU, TAU)}, "bound one thing twice"),
         ({"criteria": (DROP,)}, "'drop of nDCG@10, served <= 0.01' needs a run to compare with"),
         ({"baselines": (Path("x"),)}, "a baseline is named and nothing is compared with it"),
+        ({"vary": ("width",)}, "vary width says in what a baseline may differ, and there is none"),
         ({"on": "low"}, "unknown on 'low'"),
         ({"level": 0}, "level must lie between"),
         ({"min_slates": 0}, "min-slates must be at least 1"),

@@ -191,6 +191,18 @@ def test_orders_tell_what_flips(serve):
     assert running.post("/evenhand/orders", query="q", documents=["a"], orders=21).status_code == 422
 
 
+def test_the_servers_own_remedy_leaves_room_for_orders(serve):
+    # Up to 20 orders, whatever the server puts around its scorer; 8 orders of a request's own
+    # remedy with 4 inner orders are 32.
+    running = serve(remedies=("average:4",))
+    asked = {"query": "q", "documents": ["a", "b"]}
+    answer = running.post("/evenhand/orders", **asked)
+    assert (answer.status_code, len(answer.json()["orders"])) == (200, 8)
+    assert running.post("/evenhand/orders", **asked, orders=21).status_code == 422
+    own = running.post("/evenhand/orders", **asked, evenhand={"remedy": "average:4"})
+    assert (own.status_code, "8 orders with 4 inner orders each" in own.text) == (422, True)
+
+
 def test_windows_never_mix_requests_and_batches_do(serve, held, until):
     running = serve(held, limits={"batch": 8})
     answers = {}

@@ -1,5 +1,6 @@
 """Requests made by hand to do harm: no 5xx, no hang, and the server goes on."""
 
+import gzip
 import itertools
 import json
 
@@ -114,3 +115,25 @@ def test_header_tricks(running):
         # Whether it is taken depends on how it arrives; an answer comes either way.
         assert sock.recv(200).split()[1] in (b"200", b"400", b"431")
     assert running.client.get("/health").status_code == 200
+
+
+BODY = b'{"query": "q", "documents": ["a", "b"]}'
+
+
+def test_parameters_in_the_address_are_refused_by_name(running):
+    answer = running.raw(BODY, path="/v1/rerank?top_n=1&x")
+    assert answer.status_code == 422
+    said = "parameters in the address are not read: top_n, x; put them into the body"
+    assert answer.json()["message"] == said
+    assert running.client.get("/health?now=1").status_code == 200
+
+
+def test_a_compressed_body_is_told_so(running):
+    answer = running.raw(gzip.compress(BODY), **{"content-encoding": "gzip"})
+    assert (answer.status_code, "compressed" in answer.json()["message"]) == (415, True)
+    assert running.raw(BODY, **{"content-encoding": "identity"}).status_code == 200
+
+
+def test_nothing_leads_to_the_host_that_a_request_names(running):
+    answer = running.raw(BODY, path="/v1/rerank/", host="elsewhere.example")
+    assert (answer.status_code, "location" in answer.headers) == (404, False)

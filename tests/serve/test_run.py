@@ -1,8 +1,10 @@
 """Under pressure: a full line, time that is up, clients that leave, a server that is told to end."""
 
+import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -157,6 +159,38 @@ def test_a_port_in_use_is_refused_before_a_model_is_opened():
         run.bind("127.0.0.1", 65536)
     with pytest.raises(UsageError, match="cannot listen"):
         run.bind("no such host", 0)
+
+
+def test_of_two_servers_the_first_has_the_port_from_the_start():
+    # Neither is served yet: two sockets that are only bound may share a port.
+    with run.bind("127.0.0.1", 0) as first, pytest.raises(UsageError, match="in use"):
+        run.bind("127.0.0.1", first.getsockname()[1])
+
+
+def test_half_a_header_does_not_hold_a_connection_for_ever(serve, lengths, until):
+    running = serve(lengths, limits={"timeout": 0.2})
+    slow = running.connect()
+    slow.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nX: ")
+    slow.settimeout(5)
+    with contextlib.suppress(ConnectionResetError):
+        assert slow.recv(10) == b""
+    until(lambda: not running.server.server_state.connections)
+    slow.close()
+
+
+def test_an_answer_that_is_not_taken_does_not_hold_a_connection_for_ever(serve, lengths, until):
+    running = serve(lengths, limits={"timeout": 0.5})
+    sock = socket.socket()
+    # Too little room for the answer, which is never read.
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    sock.connect(("127.0.0.1", running.port))
+    data = json.dumps({"query": "q", "documents": ["\N{SNOWMAN}" * 50_000] * 10}).encode()
+    head = f"Content-Type: application/json\r\nContent-Length: {len(data)}"
+    sock.sendall(f"POST /v1/rerank HTTP/1.1\r\nHost: x\r\n{head}\r\n\r\n".encode() + data)
+    until(lambda: lengths.calls and not running.service.state.active)
+    assert len(running.server.server_state.connections) == 1
+    until(lambda: not running.server.server_state.connections)
+    sock.close()
 
 
 @pytest.fixture

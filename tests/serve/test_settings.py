@@ -29,6 +29,7 @@ def test_times_are_seconds(name, value):
         ({"threshold": 0.5, "remedies": ("adaptive:threshold=0.4",)}, "adaptive:threshold=0.5"),
         ({"threshold": 0.5, "remedies": ("adaptive:best",)}, "not the decision"),
         ({"width": 0}, "width must be at least 1"),
+        ({"rule": "sideways"}, "unknown window rule 'sideways'"),
         ({"uncertain_at": 1.0}, "uncertain_at must lie between 0 and 1"),
         ({"key": ""}, "the key is empty"),
         ({"names": ("a", "")}, "a name of the model is empty"),

@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 
 import pytest
 
@@ -132,3 +133,24 @@ def test_scores_and_orders():
     assert refusal(Score, text_1="a").status == 422
     assert read(Orders, query="q", documents=["a"]).orders == 8
     assert "orders" in refusal(Orders, query="q", documents=["a"], orders=1).message
+
+
+def test_many_keys_and_one_of_them_twice_are_refused_at_once():
+    # Counting each of them in all of them would take minutes, in the loop that serves everybody.
+    keys = ", ".join(f'"k{number}": 1' for number in range(20_000))
+    began = time.monotonic()
+    error = refusal(data=f'{{{keys}, "z": 1, "z": 1}}'.encode())
+    assert time.monotonic() - began < 1
+    assert error.message == (
+        "an object has 20002 keys, first 'k0', 'k1', 'k2', 'k3', 'k4'; at most 64 are read"
+    )
+    assert error.status == 422
+
+
+def test_long_lists_are_refused_before_they_are_looked_at():
+    # Limits of 3 documents; no field needs more entries, and 16 are more remedies than there are.
+    assert refusal(query="q", documents=["a"], rank_fields=[1] * 4).status == 413
+    error = refusal(query="q", documents=["a"], evenhand={"remedy": [1] * 300_000})
+    assert error.status == 422
+    assert error.message == "evenhand.remedy: at most 16 remedies are taken, got 300000"
+    assert read(query="q", documents=["a"], evenhand={"remedy": ["average:2"] * 16})

@@ -14,6 +14,7 @@ from evenhand.errors import UsageError
 if TYPE_CHECKING:
     from socket import socket
 
+    from evenhand.report.result import Result
     from evenhand.serve.app import Service
     from evenhand.serve.settings import Serving
     from evenhand.types import Scorer
@@ -78,16 +79,19 @@ def serve(
         tuple(remedy or ()), threshold, width, rule, tuple(name or ()), key_from(api_key_env),
         uncertain_at, log_texts, limits,
     )  # fmt: skip
+    from evenhand.gate.judge import open_finished
+    from evenhand.report.result import Result
     from evenhand.serve import run as running
     from evenhand.serve.app import Service
 
+    result = None if run is None else Result(open_finished(run).path)
     given = parse_settings(setting or [])
     if adapter is not None:
         given["adapter"] = _once(given, adapter)
     with running.bind(host, port) as sock:
         tell(f"{scorer}: opening")
         opened = open_scorer(scorer, **given)
-        measured, serving = _measured(run, opened, serving)
+        measured, serving = _measured(result, opened, serving)
         spec = scorer if adapter is None else f"{scorer}+{adapter}"
         service = Service(opened, serving, spec=spec, measured=measured)
         unfinished = running.run(service, sock, lambda: _tell_ready(service, sock, as_json))
@@ -115,21 +119,20 @@ def _once(given: dict[str, Any], adapter: str) -> str:
 
 
 def _measured(
-    run: Path | None, opened: Scorer, serving: Serving
+    result: Result | None, opened: Scorer, serving: Serving
 ) -> tuple[dict[str, Any] | None, Serving]:
     """Return the figures of a run of what is served, and the settings with its stored threshold."""
     from dataclasses import replace
 
     from evenhand.decide.stored import NAME, read_threshold
-    from evenhand.report.result import Result
     from evenhand.serve.ask import Reader
     from evenhand.serve.info import require_same, shown_as
     from evenhand.study.found.analyse import threshold_revision
     from evenhand.study.found.summary import analysis_to_dict
 
-    if run is None:
+    if result is None:
         return None, serving
-    result = Result(run)
+    run = result.path
     served = shown_as(Reader(opened, serving, opened.name))
     require_same(served, result.folder.settings, str(run))
     if serving.threshold is None and (run / NAME).exists():

@@ -71,7 +71,8 @@ def _way(path: Path) -> tuple[str, ...]:
 
 def _load(path: Path) -> Mapping[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        # Some editors put a mark before the text.
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path=str(path)) from None
     except UnicodeDecodeError:
@@ -83,6 +84,8 @@ def _load(path: Path) -> Mapping[str, Any]:
 def _table(path: Path, document: Mapping[str, Any]) -> Mapping[str, Any] | None:
     found: Any = document
     for at, name in enumerate(_way(path), 1):
+        if at == len(_way(path)) and path.name in TABLES:
+            _require_known(path, found, name)
         if name not in found:
             return None
         found = found[name]
@@ -90,6 +93,14 @@ def _table(path: Path, document: Mapping[str, Any]) -> Mapping[str, Any] | None:
             way = ".".join(_way(path)[:at])
             raise UsageError(f"{path}: {way} must be a table of names and values, got {came(found)}")
     return found  # type: ignore[no-any-return]
+
+
+def _require_known(path: Path, table: Mapping[str, Any], name: str) -> None:
+    """Refuse what stands beside the one table that is read: a misspelt one would be as if not there."""
+    if unknown := sorted(table.keys() - {name}):
+        before = ".".join(_way(path)[:-1])
+        where = f"[{before}] " if before else ""
+        raise UsageError(f"{path}: {where}unknown {', '.join(map(repr, unknown))}; known is {name}")
 
 
 def _require_one(found: Mapping[Path, Mapping[str, Any]]) -> None:

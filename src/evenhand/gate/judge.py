@@ -64,7 +64,9 @@ def open_finished(path: str | os.PathLike[str]) -> RunFolder:
     """
     folder = RunFolder.open(path)
     next(folder.recorded(), None)
-    written = {SLATES_NAME: folder.manifest["slates_hash"], **folder.manifest["outputs"]}
+    outputs = folder.manifest.get("outputs")
+    written = {SLATES_NAME: folder.manifest["slates_hash"]}
+    written |= outputs if isinstance(outputs, Mapping) else {}
     for name in (SLATES_NAME, SCORES_NAME, ROWS_NAME):
         if written.get(name) != file_hash(folder.path / name):
             raise ResumeError(

@@ -31,7 +31,7 @@ class GateSettings:
 
     Raises:
         UsageError: a value is out of its range, no criterion, two that bound one thing, or
-            a change without a baseline and the other way round.
+            a change without a baseline and the other way round, `vary` without one.
     """
 
     criteria: tuple[Criterion, ...]
@@ -54,10 +54,10 @@ class GateSettings:
             raise UsageError(f"max-missing is a share under 1, got {self.max_missing}")
         if self.threshold is not None:
             finite("threshold", self.threshold)
-        _require_coherent(self.criteria, bool(self.baselines))
+        _require_coherent(self.criteria, bool(self.baselines), self.vary)
 
 
-def _require_coherent(criteria: tuple[Criterion, ...], baseline: bool) -> None:
+def _require_coherent(criteria: tuple[Criterion, ...], baseline: bool, vary: tuple[str, ...]) -> None:
     if not criteria:
         short = ", ".join(f"--{name}" for name in SHORT)
         raise UsageError(
@@ -68,6 +68,11 @@ def _require_coherent(criteria: tuple[Criterion, ...], baseline: bool) -> None:
     changes = [str(one) for one in criteria if one.change is not None]
     if changes and not baseline:
         raise UsageError(f"'{changes[0]}' needs a run to compare with; name it with --baseline")
+    if vary and not baseline:
+        raise UsageError(
+            f"vary {', '.join(vary)} says in what a baseline may differ, and there is none; name one "
+            "with --baseline, or leave vary out"
+        )
     if baseline and not changes:
         raise UsageError(
             "a baseline is named and nothing is compared with it; add --max-drop MEASURE=NUMBER or "

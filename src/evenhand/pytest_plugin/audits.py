@@ -14,7 +14,7 @@ from evenhand import __version__
 from evenhand.data import load_slates
 from evenhand.data.demo import demo_slates
 from evenhand.errors import UsageError
-from evenhand.gate import Verdict, judge
+from evenhand.gate import GateSettings, Verdict, judge
 from evenhand.gate.options import Options, joined, read_options
 from evenhand.pytest_plugin.figures import failure, figures_of
 from evenhand.pytest_plugin.settings import BOUNDS, MARKER, marked, require_known
@@ -53,7 +53,8 @@ class AuditScorer:
         """
         self._request, self._item = request, request.node
         self._defaults, self._cache, self._opened = defaults, cache, opened
-        self._audits = 0
+        # An audit that breaks off leaves a folder, and no figures.
+        self._begun = self._audits = 0
         self._numbers: dict[Path, int] = {}
 
     def __call__(
@@ -84,16 +85,18 @@ class AuditScorer:
         given = {**self._defaults, **marked(self._item), **settings}
         named = given.pop("slates", None)
         bounds = {name: given.pop(name) for name in sorted(given.keys() & BOUNDS)}
+        asked = _asked(bounds) if bounds else None
         shown = self._slates(named if slates is None else slates)
         opened = self._open(scorer)
+        self._begun += 1
         out = self._folder(opened, shown, given)
         reused = {"reused": True} if (out / "scores.parquet").exists() else {}
         result = audit(opened, shown, out=out, **given)
         self._audits += 1
         self._numbers[out] = self._audits
         self._record(result, figures_of(result.analysis) | reused)
-        if bounds:
-            self.check(result, **bounds)
+        if asked is not None:
+            self._judged(result, asked)
         return result
 
     def check(self, result: Result, **bounds: Any) -> Verdict:
@@ -105,12 +108,17 @@ class AuditScorer:
                 min_overlap=0.8, require="nDCG@10>=0.4", on="mean", and so on.
 
         Raises:
-            UsageError: a bound is unknown, or none is given.
+            UsageError: a bound is unknown, or none is given; `result` is none of an audit.
             AssertionError: the verdict is not "passed"; each bound is told with its numbers.
         """
         __tracebackhide__ = True
         require_known(bounds, "check", BOUNDS)
-        settings = joined(Options(), read_options(bounds, lambda name: name.replace("-", "_")))
+        if not isinstance(result, Result):
+            raise UsageError(f"check takes the result of an audit, got {type(result).__name__}")
+        return self._judged(result, _asked(bounds))
+
+    def _judged(self, result: Result, settings: GateSettings) -> Verdict:
+        __tracebackhide__ = True
         verdict = judge([result.path], settings)
         self._record(result, {"verdict": verdict.outcome.word})
         if not verdict.passed:
@@ -149,7 +157,7 @@ class AuditScorer:
         """Return the folder of a run: in the cache one for each content, else one of the test."""
         if self._cache is None:
             place: Path = self._request.getfixturevalue("tmp_path")
-            return place / f"evenhand-{self._audits + 1}"
+            return place / f"evenhand-{self._begun}"
         require_askable(scorer, slates, settings.get("threshold"), settings.get("measures"))
         content = {name: value for name, value in settings.items() if name not in _READ_ONLY}
         remedies = content.pop("remedies", ())
@@ -157,6 +165,11 @@ class AuditScorer:
         content |= {"slates": slates_hash(slates), "version": __version__}
         name = re.sub(r"[^\w.-]+", "-", self._item.nodeid)[-_NAME:].strip("-.")
         return self._cache / f"{name}-{content_hash(plain(content))[:12]}"
+
+
+def _asked(bounds: Mapping[str, Any]) -> GateSettings:
+    __tracebackhide__ = True
+    return joined(Options(), read_options(bounds, lambda name: name.replace("-", "_")))
 
 
 # Settings that change what is read off a run, not the run.

@@ -90,7 +90,8 @@ class Service:
 
     def _api(self) -> FastAPI:
         # Pages of documentation would come from elsewhere; the document itself is ours.
-        api = FastAPI(title="evenhand", docs_url=None, redoc_url=None)
+        # A redirect would lead to the host that the request names.
+        api = FastAPI(title="evenhand", docs_url=None, redoc_url=None, redirect_slashes=False)
         api.openapi = partial(openapi.describe, api)  # type: ignore[method-assign]
         api.add_exception_handler(HTTPException, _http_error)
         for path in RERANK:

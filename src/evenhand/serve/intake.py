@@ -16,6 +16,9 @@ from evenhand.serve.settings import Limits
 from evenhand.serve.spread import Told
 from evenhand.serve.worker import ClosedError, FullError, Job, Worker
 
+# Parameters that a refusal names.
+_LISTED = 5
+
 
 class GoneError(Exception):
     """The client went away: nobody reads an answer."""
@@ -37,14 +40,11 @@ class Intake:
         """Return the body of a request.
 
         Raises:
-            RefusalError: 408, 413, 415; 429 where too many are being read or wait.
+            RefusalError: 408, 413, 415; 422 where the address holds parameters; 429 where too
+                many are being read or wait.
             GoneError: the client went away.
         """
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != "application/json":
-            raise RefusalError(
-                415, "the body must be JSON; send it as 'Content-Type: application/json'"
-            )
+        _require_plain_json(request)
         said = request.headers.get("content-length", "")
         if said.isdecimal() and int(said[:20]) > self.limits.body:
             raise self._too_large()
@@ -122,6 +122,22 @@ class Intake:
     def _give_up(self, job: Job, reason: str) -> None:
         self.metrics.dropped.labels(reason).inc()
         self.worker.drop(job)
+
+
+def _require_plain_json(request: Request) -> None:
+    """Refuse what says that the body is not all there is to read, or not to be read as it comes."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise RefusalError(415, "the body must be JSON; send it as 'Content-Type: application/json'")
+    if request.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
+        raise RefusalError(
+            415, "a compressed body is not read; send it as it is, without Content-Encoding"
+        )
+    if query := request.scope["query_string"]:
+        names = [part.partition(b"=")[0].decode("latin-1") for part in query.split(b"&")[:_LISTED]]
+        raise RefusalError(
+            422, f"parameters in the address are not read: {', '.join(names)}; put them into the body"
+        )
 
 
 def queue_full() -> RefusalError:

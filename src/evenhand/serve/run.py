@@ -13,14 +13,19 @@ import uvicorn
 from evenhand.errors import UsageError
 from evenhand.serve import logs
 from evenhand.serve.app import Service
+from evenhand.serve.stale import Stale
 
 # Seconds that open connections have to be closed after the last answer.
 _FAREWELL = 1
+# A connection may stay in one stage for so many times the timeout of a request.
+_PATIENCE = 2
 BACKLOG = 2048
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Return a socket bound to an address; nothing is accepted on it yet.
+    """Return a socket that listens on an address; connections wait until it is served.
+
+    It listens at once: of two sockets that are only bound, both might get the port.
 
     Raises:
         UsageError: there is no such address, or something else listens there.
@@ -35,6 +40,7 @@ def bind(host: str, port: int) -> socket.socket:
         sock = socket.socket(family, kind, protocol)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind(address)
+        sock.listen(BACKLOG)
     except OSError as error:
         if sock is not None:
             sock.close()
@@ -65,6 +71,7 @@ class Draining(uvicorn.Server):
         self._until: float | None = None
         self._told = False
         self.unfinished = 0
+        self._stale = Stale(_PATIENCE * service.serving.limits.timeout)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to drain, or end at once."""
@@ -79,6 +86,8 @@ class Draining(uvicorn.Server):
         if not self._told:
             self._told = True
             self._on_ready()
+        if closed := self._stale.close(self.server_state.connections, time.monotonic()):
+            logs.say("closed", connections=closed)
         state = self._service.state
         if self._until is not None and (not state.active or time.monotonic() >= self._until):
             self.unfinished = state.active
@@ -94,6 +103,8 @@ def server_of(service: Service, on_ready: Callable[[], None] = lambda: None) -> 
         service.app,
         log_config=None,
         access_log=False,
+        # Its headers have a limit, which those of the other one that may be installed have not.
+        http="h11",
         lifespan="off",
         server_header=False,
         proxy_headers=False,
@@ -106,7 +117,6 @@ def server_of(service: Service, on_ready: Callable[[], None] = lambda: None) -> 
 def run(service: Service, sock: socket.socket, on_ready: Callable[[], None] = lambda: None) -> int:
     """Serve until SIGTERM or SIGINT, and return how many requests were left unfinished."""
     logs.set_up()
-    sock.listen(BACKLOG)
     server = server_of(service, on_ready)
     try:
         server.run(sockets=[sock])

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from evenhand.errors import UsageError, require_count
+from evenhand.present.windows import RULES
 from evenhand.remedy import parse_all
 from evenhand.remedy.adaptive import Adaptive
 
@@ -87,6 +88,8 @@ class Serving:
             require_same_cut(self.remedies, self.threshold)
         elif settled is not None:
             object.__setattr__(self, "threshold", settled)
+        if self.rule not in RULES:
+            raise UsageError(f"unknown window rule {self.rule!r}; known are {sorted(RULES)}")
         if not 0 < self.uncertain_at < 1:
             raise UsageError(f"uncertain_at must lie between 0 and 1, got {self.uncertain_at!r}")
         if self.key is not None and not self.key:

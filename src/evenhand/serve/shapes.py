@@ -16,6 +16,9 @@ from evenhand.serve.settings import Limits
 
 # Seeds go into a hash: any whole number does, and this one every client can write.
 LARGEST_SEED = 2**53
+# More than any body needs; each of them costs time before it is refused.
+_MOST_KEYS = 64
+_MOST_REMEDIES = 16
 _LISTED = 5
 _EXCERPT = 60
 
@@ -33,6 +36,13 @@ def _text_of(value: Any) -> Any:
     if not isinstance(value.get("text"), str):
         raise ValueError("a document must be a string or {'text': ...}, and its text is no string")
     return value["text"]
+
+
+def _few(value: Any) -> Any:
+    """Return remedies as they are, unless they are more than there could be."""
+    if isinstance(value, list) and len(value) > _MOST_REMEDIES:
+        raise ValueError(f"at most {_MOST_REMEDIES} remedies are taken, got {len(value)}")
+    return value
 
 
 def _short(value: object) -> str:
@@ -67,7 +77,7 @@ class Asked(_Body):
     """
 
     order_seed: Seed | None = None
-    remedy: str | list[str] | None = None
+    remedy: Annotated[str | list[str] | None, BeforeValidator(_few)] = None
     threshold: Annotated[float, Field(allow_inf_nan=False)] | None = None
 
 
@@ -144,7 +154,7 @@ def parse(kind: type[B], data: bytes, limits: Limits) -> B:
     value = _json(data)
     if not isinstance(value, dict):
         raise RefusalError(422, f"the body must be a JSON object, got {_kind(value)}")
-    for name in ("documents", "text_1", "text_2"):
+    for name in kind.model_fields:
         # Before they are looked at one by one.
         if isinstance(value.get(name), list) and len(value[name]) > limits.documents:
             raise RefusalError(
@@ -164,6 +174,12 @@ def parse(kind: type[B], data: bytes, limits: Limits) -> B:
 
 def _json(data: bytes) -> Any:
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(items) > _MOST_KEYS:
+            first = ", ".join(_short(name) for name, _ in items[:_LISTED])
+            raise RefusalError(
+                422,
+                f"an object has {len(items)} keys, first {first}; at most {_MOST_KEYS} are read",
+            )
         found = dict(items)
         if len(found) < len(items):
             names = [name for name, _ in items]

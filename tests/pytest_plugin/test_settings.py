@@ -20,8 +20,8 @@ class Item:
 
 def test_names_are_those_of_audit_and_gate():
     settings = set(inspect.signature(evenhand.audit).parameters)
-    # The fixture has its own scorer and slates, folder and progress.
-    assert set(AUDIT) == settings - {"scorer", "slates", "out", "progress"}
+    # The fixture has its own scorer and slates, folder and progress, and scores in this process.
+    assert set(AUDIT) == settings - {"scorer", "slates", "out", "progress", "engine"}
     assert {name.replace("_", "-") for name in BOUNDS} == set(KNOWN) - {"junit", "threshold"}
     assert not AUDIT & BOUNDS
     assert AUDIT | BOUNDS | {"slates"} == NAMES

@@ -1,4 +1,5 @@
 import json
+import sys
 
 import pytest
 
@@ -233,3 +234,48 @@ def test_the_command_line_tells_of_retries(run, slates_file):
     assert (ended.code, ended.out) == (6, "")
     assert "evenhand: retrying: 429 (1 request)" in ended.err
     assert "the first 5 requests to" in ended.err
+
+
+def test_how_ray_works_is_said_with_it(run, slates_file):
+    ended = run("audit", slates_file(), "--scorer", "toy", "--ray-workers", 2, "--ray-gpus", 1)
+    assert ended.code == 2
+    assert "--ray-workers and --ray-gpus say how --ray works; add --ray" in ended.err
+    ended = run("audit", slates_file(), "--scorer", "toy", "--ray", "--ray-workers", 0)
+    assert ended.code == 2
+    assert "workers must be at least 1" in ended.err
+
+
+def test_ray_is_an_extra(run, slates_file, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray.data", None)
+    ended = run("audit", slates_file(), "--scorer", "toy", "--ray")
+    assert ended.code == 3
+    assert "evenhand[ray]" in ended.err
+
+
+@pytest.mark.slow
+def test_two_workers_on_ray_audit_as_one_process_does(process, slates_file, tmp_path):
+    pytest.importorskip("ray.data")
+    words = (
+        "audit",
+        slates_file(5),
+        "--scorer",
+        "toy:slot_bias=0.3",
+        "--remedy",
+        "average:2",
+        "--json",
+    )
+    one = process(*words, "--out", tmp_path / "one")
+    two = process(*words, "--out", tmp_path / "two", "--ray", "--ray-workers", 2, "--part-size", 4)
+    assert two.code == one.code == 0, two.err
+    assert "2 workers on Ray" in two.err
+    for name in ("scores.parquet", "rows.parquet", "manifest.json", "summary.json"):
+        assert (tmp_path / "two" / name).read_bytes() == (tmp_path / "one" / name).read_bytes(), name
+
+
+@pytest.mark.slow
+def test_channels_are_scored_on_ray_too(process, slates_file, tmp_path):
+    pytest.importorskip("ray.data")
+    words = ("audit", slates_file(3), "--scorer", "toy:slot_bias=0.3", "--channels", "order,window")
+    one = process(*words, "--width", 2)
+    two = process(*words, "--width", 2, "--ray", "--ray-workers", 2)
+    assert (one.code, one.out) == (two.code, two.out)

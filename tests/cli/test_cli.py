@@ -1,8 +1,8 @@
 """Exit codes, streams and start of the command line as a whole."""
 
 import json
-import signal
 import re
+import signal
 import subprocess
 import sys
 import time

@@ -15,7 +15,7 @@ def test_doctor_tells_versions_and_state_and_is_0(run):
 def test_doctor_says_how_to_add_what_is_missing(run, monkeypatch):
     import evenhand.cli.doctor as doctor
 
-    assert set(doctor.EXTRAS) == {"hf", "report", "data", "train", "serve"}
+    assert set(doctor.EXTRAS) == {"hf", "report", "data", "train", "serve", "ray"}
     absent = ("no-such-package-anywhere",)
     monkeypatch.setattr(doctor, "EXTRAS", {"hf": absent, "data": ("numpy",), "train": absent})
     ended = run("doctor")

@@ -142,3 +142,18 @@ def test_labelling_loads_no_torch(process, slates_file, tmp_path):
         [sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+def test_two_workers_on_ray_label_as_one_process_does(process, slates_file, tmp_path):
+    pytest.importorskip("ray.data")
+    words = ("label", slates_file(5), "--scorer", "toy:slot_bias=0.3", "--orders", 2, "--json")
+    one = process(*words, "--out", tmp_path / "one")
+    two = process(*words, "--out", tmp_path / "two", "--ray", "--ray-workers", 2)
+    assert two.code == one.code == 0, two.err
+    for name in ("labels.parquet", "manifest.json"):
+        assert (tmp_path / "two" / name).read_bytes() == (tmp_path / "one" / name).read_bytes(), name
+    human = process(
+        *words[:2], "--scorer", "grades", "--out", tmp_path / "human", "--ray", "--ray-workers", 1
+    )
+    assert human.code == 0, human.err

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -215,3 +219,113 @@ def test_what_is_refused_before_anything_is_loaded(
     assert ended.code == code, ended.err
     assert message in ended.err
     assert not (tmp_path / "out").exists()
+
+
+# As `accelerate launch` is called; `--cpu` would start one process, whatever the number.
+LAUNCH = (
+    "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2", "--num_machines", "1",
+    "--main_process_port", "0", "--mixed_precision", "no", "--dynamo_backend", "no",
+)  # fmt: skip
+TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+CLI = Path(__file__).with_name("killed_launch.py")
+
+
+def launched(launcher, words, *, fatal=0):
+    """Run the command line in one process, or in as many as a launcher starts."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "EVENHAND_TEST_FATAL": str(fatal)}
+    command = [sys.executable, *launcher, str(CLI), *map(str, words)]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=200, env=environment, check=False
+    )
+
+
+def words_of(tmp_path, base, weights, out):
+    """A command line for eight steps over slates of different sizes, with looks on the way."""
+    settings, trained, held = (tmp_path / name for name in ("launch.toml", "t.jsonl", "h.jsonl"))
+    if not settings.exists():
+        settings.write_text(
+            f'base = "hf:{base}"\n[views]\nwidths = [2]\n[objective]\nconsistency = 2\n'
+            f"[weights]\n{weights}\n[descent]\nrate = 1e-3\n"
+            "[run]\nwindows = 4\nepochs = 3\nsave_every = 1\nevaluate_every = 3\n"
+        )
+        for path, sizes in ((trained, (2, 5, 3, 4, 2)), (held, (3, 4))):
+            lines = [
+                path_slate.read_text()
+                for i, n in enumerate(sizes)
+                for path_slate in [slates(tmp_path, f"{path.stem}{i}_", 1, size=n)]
+            ]
+            path.write_text("".join(lines))
+    words = ("train", settings, "--labels", "grades", "--slates", trained, "--held-out", held)
+    return (*words, "--device", "cpu", "--json", "--out", tmp_path / out)
+
+
+def weights_of(out):
+    from safetensors.torch import load_file
+
+    (path,) = (out / "scorer").glob("*.safetensors")
+    return load_file(path)
+
+
+def log_of(out):
+    return [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+
+
+FULL, LORA = 'method = "full"', "rank = 2\nalpha = 4\ndropout = 0.0"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    ("launcher", "weights"), [(LAUNCH, LORA), (LAUNCH, FULL), (TORCHRUN, LORA)],
+    ids=["accelerate-lora", "accelerate-full", "torchrun-lora"],
+)  # fmt: skip
+def test_two_processes_train_the_scorer_of_one(tmp_path, base, launcher, weights):
+    one = launched((), words_of(tmp_path, base, weights, "one"))
+    two = launched(launcher, words_of(tmp_path, base, weights, "two"))
+    assert one.returncode == 0, one.stderr[-2000:]
+    assert two.returncode == 0, two.stderr[-2000:]
+    # One document: the other process prints nothing.
+    first, second = (json.loads(ended.stdout)["training"] for ended in (one, two))
+    assert first["steps"] == second["steps"] > 4
+    assert two.stderr.count("step 1: loss") == 1
+    logs = log_of(tmp_path / "one"), log_of(tmp_path / "two")
+    for ours, theirs in zip(*logs, strict=True):
+        for name in ("windows", "candidates", "tokens", "rate", "ramp"):
+            assert ours[name] == theirs[name], name
+        for name in ("loss", "norm"):
+            assert theirs[name] == pytest.approx(ours[name], rel=1e-4, abs=1e-7), name
+    wanted, found = weights_of(tmp_path / "one"), weights_of(tmp_path / "two")
+    assert wanted.keys() == found.keys()
+    for name, value in wanted.items():
+        assert float((found[name] - value).abs().max()) < 1e-5, name
+    # The same files, each written once.
+    names = [
+        sorted(str(path.relative_to(tmp_path / out)) for path in (tmp_path / out).rglob("*"))
+        for out in ("one", "two")
+    ]
+    assert names[0] == names[1]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    ("dropout", "launcher", "most"), [(0.3, LAUNCH, 0.0), (0.0, (), 1e-5)], ids=["two", "one"]
+)
+def test_two_processes_that_were_killed_go_on_to_the_same_weights(
+    tmp_path, base, dropout, launcher, most
+):
+    # Dropout draws are of a process and a step, so as many processes end with the same bits.
+    weights = LORA.replace("dropout = 0.0", f"dropout = {dropout}")
+    whole = launched(launcher, words_of(tmp_path, base, weights, "whole"))
+    assert whole.returncode == 0, whole.stderr[-2000:]
+    words = words_of(tmp_path, base, weights, "torn")
+    torn = launched(LAUNCH, words, fatal=4)
+    assert torn.returncode != 0
+    assert (tmp_path / "torn" / "state.pt").exists()
+    assert not (tmp_path / "torn" / "scorer").exists()
+    again = launched(launcher, words)
+    assert again.returncode == 0, again.stderr[-2000:]
+    assert "step 1: loss" not in again.stderr
+    wanted, found = weights_of(tmp_path / "whole"), weights_of(tmp_path / "torn")
+    for name, value in wanted.items():
+        assert float((found[name] - value).abs().max()) <= most, name

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -446,3 +447,13 @@ def test_the_data_is_told_and_is_no_part_of_what_a_run_is(tiny_loaded, tmp_path)
     outcome, again = run(tiny_loaded(), named, tmp_path)
     assert outcome.steps == STEPS
     assert same(first, again)
+
+
+def test_a_launcher_that_shards_the_weights_is_refused(tiny_loaded, tmp_path, monkeypatch):
+    import accelerate
+
+    kind = accelerate.DistributedType.FSDP
+    monkeypatch.setattr(accelerate, "Accelerator", lambda **_: SimpleNamespace(distributed_type=kind))
+    with pytest.raises(UsageError, match="configured for FSDP"):
+        run(tiny_loaded(), FULL, tmp_path)
+    assert not list(tmp_path.iterdir())

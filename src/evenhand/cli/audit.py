@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from evenhand.cli import options, readers
+from evenhand.cli import ray as spread
 from evenhand.cli.channels import asked_channels, audit_channels
 from evenhand.cli.common import (
     JSON,
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 
 def audit(
+    context: typer.Context,
     slates: Annotated[str, options.SLATES],
     scorer: Annotated[str | None, options.SCORER] = None,
     run: Annotated[str | None, options.RUN] = None,
@@ -76,6 +79,10 @@ def audit(
     part_size: Annotated[
         int, typer.Option(help="Slates between two writes to --out: what a stop loses at most.", min=1)
     ] = 4,
+    ray: Annotated[bool, spread.RAY] = False,
+    ray_workers: Annotated[int | None, spread.WORKERS] = None,
+    ray_address: Annotated[str | None, spread.ADDRESS] = None,
+    ray_gpus: Annotated[float | None, spread.GPUS] = None,
     html: Annotated[Path | None, typer.Option(help="Write the HTML report to this file.")] = None,
     markdown: Annotated[
         Path | None, typer.Option(help="Write the Markdown report to this file.")
@@ -88,7 +95,7 @@ def audit(
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Score slates in many presentations and show how far scores and decisions depend on them."""
-    from evenhand.cli.inputs import open_remedied, open_slates, parse_settings
+    from evenhand.cli.inputs import open_remedied, open_slates, parse_settings, scorer_named
     from evenhand.report import result
 
     named = {
@@ -104,11 +111,14 @@ def audit(
     reading = (reader, reader_task, reader_top, reader_retained, reader_setting)
     wanted = readers.check_reader(*reading, channels=channels)
     asked = asked_channels(channels, design)
+    workers = spread.asked_ray(ray, ray_workers, ray_address, ray_gpus)
     found = open_slates(slates, run=run, depth=depth, limit=limit)
     given = _given(named, parse_settings(setting or []))
-    opened = open_remedied(scorer, given, remedy, seed=seed)
+    opener = partial(open_remedied, scorer_named(scorer), given, remedy, seed=seed)
+    opened, engine = spread.opened(context, opener, workers)
     settings: dict[str, Any] = {"rows": rows, "width": width, "rule": rule, "seed": seed}
-    settings |= {"threshold": threshold, "measures": measure or None, "part_size": part_size}
+    settings |= {"threshold": threshold, "measures": measure or None}
+    settings |= {"part_size": part_size, "engine": engine}
     settings |= as_declared(slates, opened, width, given.get("rubric"))
     _tell_settled(opened, threshold)
     if asked is not None:

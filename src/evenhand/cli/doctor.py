@@ -16,6 +16,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "data": ("bm25s", "datasets"),
     "train": ("torch", "transformers", "accelerate", "peft"),
     "serve": ("fastapi", "uvicorn", "prometheus_client"),
+    "ray": ("ray",),
 }
 
 

@@ -64,10 +64,14 @@ def open_remedied(
     from evenhand.score import open_scorer
 
     parsed = parse_all(remedies or [], seed=seed)
+    return apply(open_scorer(scorer_named(spec), **options), parsed)
+
+
+def scorer_named(spec: str | None) -> str:
+    """Return the scorer that is asked for; the shipped default, which is told, where none is."""
     if spec is None:
-        spec = DEFAULT
-        tell(f"note: no --scorer is given; it is {spec}, a small trained grader")
-    return apply(open_scorer(spec, **options), parsed)
+        tell(f"note: no --scorer is given; it is {DEFAULT}, a small trained grader")
+    return DEFAULT if spec is None else spec
 
 
 def parse_settings(settings: Sequence[str], *, flag: str = "--set") -> dict[str, Any]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from evenhand.cli import options
+from evenhand.cli import ray as spread
 from evenhand.cli.common import JSON, PARTLY, progress, put, put_json, resumable, tell
 from evenhand.cli.declared import as_declared
 from evenhand.study.counted import counted
@@ -20,6 +22,7 @@ _LISTED = 5
 
 
 def label(
+    context: typer.Context,
     slates: Annotated[str, options.SLATES],
     scorer: Annotated[
         str,
@@ -44,6 +47,10 @@ def label(
     part_size: Annotated[
         int, typer.Option(help="Slates between two writes to --out: what a stop loses at most.", min=1)
     ] = 4,
+    ray: Annotated[bool, spread.RAY] = False,
+    ray_workers: Annotated[int | None, spread.WORKERS] = None,
+    ray_address: Annotated[str | None, spread.ADDRESS] = None,
+    ray_gpus: Annotated[float | None, spread.GPUS] = None,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Label slates by a teacher under random orders; say how good and how steady the labels are."""
@@ -52,10 +59,18 @@ def label(
     from evenhand.study.plain import plain
     from evenhand.train import silver
 
+    workers = spread.asked_ray(ray, ray_workers, ray_address, ray_gpus)
     found = open_slates(slates, run=run, depth=depth, limit=limit)
     given = parse_settings(setting or [])
-    teacher = _teacher(scorer, given, remedy, seed)
-    settings: dict[str, Any] = {"orders": orders, "width": width, "rule": rule, "seed": seed}
+    opener = partial(open_teacher, scorer, given, remedy, seed)
+    teacher, engine = spread.opened(context, opener, workers)
+    settings: dict[str, Any] = {
+        "engine": engine,
+        "orders": orders,
+        "width": width,
+        "rule": rule,
+        "seed": seed,
+    }
     settings |= as_declared(slates, teacher, width, given.get("rubric"))
     with resumable(out), progress(teacher.name, resumes=True) as bar:
         done = silver.label(teacher, found, out, part_size=part_size, progress=bar, **settings)
@@ -74,7 +89,12 @@ def label(
         raise typer.Exit(PARTLY)
 
 
-def _teacher(spec: str, given: dict[str, Any], remedies: list[str] | None, seed: int) -> Scorer:
+def open_teacher(spec: str, given: dict[str, Any], remedies: list[str] | None, seed: int) -> Scorer:
+    """Return the teacher that a spec names, human grades or any scorer, behind remedies.
+
+    Raises:
+        UsageError: a name or option is unknown, or a remedy for human grades.
+    """
     from evenhand.cli.inputs import open_remedied
     from evenhand.errors import UsageError
     from evenhand.train.teacher import GRADES, grades_teacher

@@ -91,12 +91,13 @@ def train(
             put("\n".join(forecast_lines(settings.base, told)))
         return
     done = _trained(settings, labelled, looked, out, facts, device)
-    if as_json:
+    if as_json and done.main:
         put_json({"evenhand": __version__, "training": _record(done)})
-    else:
+    elif done.main:
         put("\n".join(finished_lines(done)))
     if done.outcome.stopped is not None:
-        tell(f"evenhand: stopped: {done.outcome.stopped} (exit {GATE})")
+        if done.main:
+            tell(f"evenhand: stopped: {done.outcome.stopped} (exit {GATE})")
         raise typer.Exit(GATE)
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,6 +21,7 @@ from evenhand.decide.reading import TOP, Reader
 from evenhand.errors import ResumeError, UsageError
 from evenhand.present.design import design as make_design
 from evenhand.records import RunFolder, read_asked
+from evenhand.records.filling import Engine
 from evenhand.remedy import apply
 from evenhand.report import html, markdown, text
 from evenhand.report.settings import folder_labels
@@ -209,6 +211,7 @@ def audit(
     measures: Sequence[str] | None = None,
     part_size: int = 4,
     progress: Callable[[int, int], None] | None = None,
+    engine: Engine | None = None,
 ) -> Result:
     """Score slates in many presentations and measure how far the scores agree.
 
@@ -230,6 +233,7 @@ def audit(
         measures: names of further measures; None = the usual ones.
         part_size: slates scored between two writes to disk: the most that a stopped run loses.
         progress: called with (slates done, slates in all).
+        engine: who scores, see `study.ray`; None = this process.
 
     Raises:
         UsageError: a setting is unknown, the scorer cannot show the design, or what
@@ -250,13 +254,14 @@ def audit(
         repeat=repeat,
         most=scorer.max_window,
     )
+    how: dict[str, Any] = {"part_size": part_size, "progress": progress, "engine": engine}
     if out is not None:
-        folder = run_study(scorer, slates, drawn, out, part_size=part_size, progress=progress)
+        folder = run_study(scorer, slates, drawn, out, **how)
         keep_asked(folder, threshold, measures)
         return Result(out)
     temporary = tempfile.mkdtemp(prefix="evenhand-")
     try:
-        folder = run_study(scorer, slates, drawn, temporary, part_size=part_size, progress=progress)
+        folder = run_study(scorer, slates, drawn, temporary, **how)
         keep_asked(folder, threshold, measures)
         result = Result(temporary, named=False)
     except BaseException:

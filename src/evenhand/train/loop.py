@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 
+from evenhand.errors import UsageError
 from evenhand.models.load import Loaded
 from evenhand.models.quiet import require
 from evenhand.present.surface import texts_hash
@@ -72,7 +73,8 @@ def train(
         progress: called with the record of each step.
 
     Raises:
-        UsageError: no labels, ids that repeat, or a tracker that is not installed.
+        UsageError: no labels, ids that repeat, a tracker that is not installed, or a
+            launcher that shards the weights.
         ResumeError: `out` holds a run with other settings, labels or weights.
         ScorerError: a loss or gradient is not finite.
     """
@@ -117,10 +119,19 @@ def _accelerator(loaded: Loaded, settings: Training, out: str | os.PathLike[str]
     tracker = settings.run.tracker
     require_tracker(tracker)
     # Number types are the grader's business, whatever the launcher was configured with.
-    return require("accelerate").Accelerator(
+    accelerator = require("accelerate").Accelerator(
         mixed_precision="no", cpu=loaded.device.type == "cpu", log_with=tracker,
         project_dir=None if tracker is None else os.fspath(out),
     )  # fmt: skip
+    kind = accelerator.distributed_type.value
+    if kind != "NO" and not kind.startswith("MULTI_"):
+        # The state and the scorer are written from the first process's weights.
+        raise UsageError(
+            f"accelerate is configured for {kind}, which leaves each process a part of the weights; "
+            "training needs all of them in each: launch it with --multi_gpu or torchrun, and with "
+            "adapters, half = true and checkpointing = true where memory is short"
+        )
+    return accelerator
 
 
 def _looked(evaluate: Evaluate, step: int, shown: Loaded) -> Mapping[str, Any]:

@@ -46,12 +46,14 @@ class Finished:
         scorer: folder of the trained scorer; None when the run was stopped.
         open_as: what `open_scorer` takes to load it.
         measures: of the last look at held-out slates, or None.
+        main: whether this is the one process that writes; the others know of no scorer.
     """
 
     outcome: Outcome
     scorer: Path | None
     open_as: str | None
     measures: dict[str, Any] | None
+    main: bool = True
 
 
 def train_scorer(
@@ -87,7 +89,7 @@ def train_scorer(
     outcome = train(loaded, labelled, settings, folder, evaluate=evaluate, progress=progress)
     measures = _measures(outcome)
     if not require("accelerate").PartialState().is_main_process:
-        return Finished(outcome, None, None, measures)
+        return Finished(outcome, None, None, measures, main=False)
     lines = [json.dumps(record) + "\n" for record in outcome.log]
     write_whole(folder / LOG, "".join(lines).encode("ascii"))
     if outcome.stopped is not None:

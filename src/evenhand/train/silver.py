@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from evenhand.present.orders import shuffled
 from evenhand.present.surface import check_surface, texts_hash
 from evenhand.present.windows import cut
 from evenhand.records import RunFolder, manifest
+from evenhand.records.filling import Engine, fill, slates_done
 from evenhand.seeds import file_hash, generator
 from evenhand.train.label_report import LabelReport, label_report
 from evenhand.train.label_source import PURPOSE, LabelSource
@@ -24,7 +26,7 @@ from evenhand.train.label_table import NAME, LabelLines, parts_of, write_labels
 from evenhand.train.labels import Labelled
 from evenhand.train.scales import LabelScale, chosen, fitted, mapped, over_orders
 from evenhand.train.teacher import ask_teacher, require_teacher, teacher_facts
-from evenhand.types import Plan, Presentation, RowKind, Scorer, Slate, Surface
+from evenhand.types import Plan, Presentation, RowKind, Scored, Scorer, Slate, Surface
 
 
 class LabelWarning(UserWarning):
@@ -71,7 +73,7 @@ def label(
     teacher: Scorer, slates: Iterable[Slate], out: str | os.PathLike[str], *, orders: int = 1,
     width: int | None = None, rule: str = "contiguous", seed: int = 0,
     surface: Surface | None = None, part_size: int = 4,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] | None = None, engine: Engine | None = None,
 ) -> LabelReport:  # fmt: skip
     """Let a teacher label slates; go on with what an earlier call left in `out`.
 
@@ -89,6 +91,7 @@ def label(
         surface: None = the teacher's own.
         part_size: slates labelled between two writes to disk.
         progress: called with (slates done, slates in all).
+        engine: who labels the parts; None = this process, one after the other.
 
     Raises:
         UsageError: a setting is wrong, or the teacher cannot show such windows.
@@ -107,7 +110,7 @@ def label(
         "surface_texts": texts_hash(drawn.surface),
     }  # fmt: skip
     with RunFolder.begin(out, settings, _fitting(slates, teacher, drawn.width), part_size) as folder:
-        _score_parts(teacher, folder, drawn, progress)
+        _score_parts(teacher, folder, drawn, engine, progress)
         _merge(folder, seed)
         return label_report(folder)
 
@@ -126,31 +129,28 @@ def _fitting(slates: Iterable[Slate], teacher: Scorer, width: int | None) -> Ite
 
 
 def _score_parts(
-    teacher: Scorer, folder: RunFolder, drawn: Orders, progress: Callable[[int, int], None] | None
-) -> None:
-    pending = folder.pending()
-    if pending and folder.manifest.pop("outputs", None):  # a part was taken away: merge anew
+    teacher: Scorer, folder: RunFolder, drawn: Orders, engine: Engine | None,
+    progress: Callable[[int, int], None] | None,
+) -> None:  # fmt: skip
+    if folder.pending() and folder.manifest.pop("outputs", None):  # a part was taken away: merge anew
         manifest.write(folder.path, folder.manifest)
-    left = sum(min(folder.part_size, folder.n_slates - i * folder.part_size) for i in pending)
-    done = folder.n_slates - left
     unseen = tuple(getattr(teacher, "unseen", ()))
-    if done and unseen:
+    if slates_done(folder) and unseen:
         warnings.warn(
             f"labels of an earlier call stand, and the automatic revision of {teacher.name} does not "
             f"cover {', '.join(unseen)}: if that has changed, the labels are of two teachers",
             LabelWarning,
             stacklevel=3,
         )
-    if progress is not None:
-        progress(done, folder.n_slates)
-    for index in pending:
-        part = folder.part_slates(index)
-        plans = [drawn.draw(slate) for slate in part]
-        shown = [list(plan.shown(slate)) for slate, plan in zip(part, plans, strict=True)]
-        folder.write_part(index, list(zip(part, plans, ask_teacher(teacher, shown), strict=True)))
-        done += len(part)
-        if progress is not None:
-            progress(done, folder.n_slates)
+    fill(folder, teacher, partial(_ordered_part, drawn), engine=engine, progress=progress)
+
+
+def _ordered_part(
+    drawn: Orders, teacher: Scorer, index: int, slates: list[Slate]
+) -> list[tuple[Slate, Plan, list[Scored]]]:
+    plans = [drawn.draw(slate) for slate in slates]
+    shown = [list(plan.shown(slate)) for slate, plan in zip(slates, plans, strict=True)]
+    return list(zip(slates, plans, ask_teacher(teacher, shown), strict=True))
 
 
 def _merge(folder: RunFolder, seed: int) -> None:

@@ -12,6 +12,7 @@ from evenhand.errors import NothingMeasuredError, ScorerError, UsageError
 from evenhand.measure.checks import came, listed, of_kind
 from evenhand.present.design import SlateDesign, design
 from evenhand.records import RunFolder, write_asked
+from evenhand.records.filling import Engine
 from evenhand.study.analysis import Analysis, Finding, gravest_first
 from evenhand.study.causes.fingerprint import fingerprint
 from evenhand.study.causes.signs import Signs, signs_of
@@ -153,6 +154,7 @@ def study_channels(
     measures: Sequence[str] | None = None,
     part_size: int = 4,
     progress: Progress | None = None,
+    engine: Engine | None = None,
 ) -> ChannelStudy:
     """Score slates once per channel and measure all channels alike.
 
@@ -173,6 +175,7 @@ def study_channels(
         measures: further measures of each run.
         part_size: slates scored between two writes to disk.
         progress: called with (slates done, slates in all), over all channels.
+        engine: who scores the parts; None = this process, one after the other.
 
     Raises:
         UsageError: a channel is unknown, or the scorer cannot honour it; nothing
@@ -200,9 +203,8 @@ def study_channels(
         # The first run keeps the slates, so a stream is enough.
         given = slates if place == 0 else folders[asked[0]].slates()
         report = None if progress is None else _shifted(progress, place, len(asked))
-        folders[channel] = run_study(
-            scorer, given, drawn, Path(out) / channel, part_size=part_size, progress=report
-        )
+        how: dict[str, Any] = {"part_size": part_size, "progress": report, "engine": engine}
+        folders[channel] = run_study(scorer, given, drawn, Path(out) / channel, **how)
     names = (*COLUMNS, *FURTHER, *(measures or ()))
     found = [_row(channel, folder, names, threshold) for channel, folder in folders.items()]
     for folder in folders.values():

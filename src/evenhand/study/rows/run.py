@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from evenhand.errors import UsageError
 from evenhand.present.surface import texts_hash
 from evenhand.present.texts import SKELETONS, wordings
 from evenhand.records import RunFolder
+from evenhand.records.filling import Engine, fill, slates_done
 from evenhand.score.facts import scorer_facts
 from evenhand.seeds import content_hash
 from evenhand.study.analysis import MOVED
@@ -113,6 +115,7 @@ def run_study(
     part_size: int = 4,
     progress: Progress | None = None,
     settings_extra: Mapping[str, Any] | None = None,
+    engine: Engine | None = None,
 ) -> RunFolder:
     """Score every slate in every presentation of a design; resume what is in `out`.
 
@@ -129,6 +132,7 @@ def run_study(
         part_size: slates scored between two writes to disk: the most that a stopped run loses.
         progress: called with (slates done, slates in all), first with what was done before.
         settings_extra: further settings to record and compare.
+        engine: who scores the parts; None = this process, one after the other.
 
     Returns:
         The finished run, open for reading. A `ResumeWarning` says that scores of an
@@ -147,19 +151,9 @@ def run_study(
     settings = study_settings(scorer, design, settings_extra)
     checked = _fitting(slates, scorer, design)
     with RunFolder.begin(out, settings, checked, part_size) as folder:
-        pending = folder.pending()
-        done = folder.n_slates - sum(_size(folder, index) for index in pending)
-        if done:
+        if slates_done(folder):
             _warn_of_unseen(scorer)
-        if progress is not None:
-            progress(done, folder.n_slates)
-        for index in pending:
-            part = folder.part_slates(index)
-            plans = [drawn_plan(scorer, design, slate) for slate in part]
-            folder.write_part(index, score_part(scorer, part, plans, verify=index == 0))
-            done += len(part)
-            if progress is not None:
-                progress(done, folder.n_slates)
+        fill(folder, scorer, partial(_drawn_part, design), engine=engine, progress=progress)
         folder.merge()
         return folder
 
@@ -177,8 +171,11 @@ def _warn_of_unseen(scorer: Scorer) -> None:
         )
 
 
-def _size(folder: RunFolder, part: int) -> int:
-    return min(folder.part_size, folder.n_slates - part * folder.part_size)
+def _drawn_part(
+    design: StudyDesign, scorer: Scorer, index: int, slates: list[Slate]
+) -> list[tuple[Slate, Plan, list[Scored]]]:
+    plans = [drawn_plan(scorer, design, slate) for slate in slates]
+    return score_part(scorer, slates, plans, verify=index == 0)
 
 
 def _fitting(slates: Iterable[Slate], scorer: Scorer, design: StudyDesign) -> Iterator[Slate]:

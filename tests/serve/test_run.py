@@ -1,5 +1,6 @@
 """Under pressure: a full line, time that is up, clients that leave, a server that is told to end."""
 
+import concurrent.futures
 import contextlib
 import json
 import os
@@ -274,3 +275,20 @@ def test_the_second_signal_ends_at_once(process):
     child.communicate(timeout=20)
     assert child.returncode in (0, 7)
     sock.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stays", [True, False])
+def test_a_model_in_the_middle_of_scoring_is_left_without_an_abort(process, stays):
+    child, url = process("--scorer", "smollm2-135m", "--drain", "1")
+    long = {"query": "q", "documents": [f"{index} " + "word " * 400 for index in range(60)]}
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(httpx.post, f"{url}/v1/rerank", json=long, timeout=60 if stays else 1)
+        time.sleep(3)
+        child.send_signal(signal.SIGTERM)
+        _, err = child.communicate(timeout=60)
+        with contextlib.suppress(httpx.TransportError):
+            assert asked.result(60).status_code == 503
+    # A client that waits is one request not finished; one that left is nobody's.
+    assert child.returncode == (7 if stays else 0), err
+    assert "terminate called" not in err

@@ -2,6 +2,7 @@
 
 import pytest
 
+import evenhand
 from evenhand.errors import ScorerError
 from evenhand.serve.ask import slate_of
 from evenhand.serve.spread import Teller
@@ -69,6 +70,24 @@ def test_one_bad_job_fails_alone(work):
     assert also.done.result(10)[0].scored.scores.tolist() == [0.03]
     with pytest.raises(ScorerError, match="bad"):
         bad.done.result(10)
+
+
+@pytest.mark.parametrize("raised", [SystemExit(3), KeyboardInterrupt(), GeneratorExit()])
+def test_whatever_a_scorer_raises_the_next_job_is_served(raised):
+    def scores(query, texts):
+        if query == "bad":
+            raise raised
+        return [len(text) / 100 for text in texts]
+
+    teller = Teller(evenhand.scorer(scores), [])
+    worker = Worker(queue=4, batch=1)
+    bad, good = job(teller, "bad", "xx"), job(teller, "good", "xxx")
+    worker.submit(bad)
+    with pytest.raises(ScorerError, match=type(raised).__name__):
+        bad.done.result(10)
+    worker.submit(good)
+    assert good.done.result(10)[0].scored.scores.tolist() == [0.03]
+    assert worker.close()
 
 
 def test_a_job_that_is_dropped_is_never_scored(work):

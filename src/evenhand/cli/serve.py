@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -97,6 +99,12 @@ def serve(
         unfinished = running.run(service, sock, lambda: _tell_ready(service, sock, as_json))
     if unfinished:
         tell(f"evenhand: {unfinished} requests were not finished in time (exit {PARTLY})")
+    if not service.close(1.0):
+        # Native code that goes on scoring would abort the interpreter while that is taken down.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(PARTLY if unfinished else 0)
+    if unfinished:
         raise typer.Exit(PARTLY)
 
 

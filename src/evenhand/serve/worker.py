@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
 
+from evenhand.errors import ScorerError
 from evenhand.serve.spread import Teller, Told
 from evenhand.types import Shown
 
@@ -81,7 +82,7 @@ class Worker:
             FullError: the line is full. ClosedError: the worker was closed.
         """
         with self._changed:
-            if self._closed:
+            if not self.alive:
                 raise ClosedError
             if len(self._line) >= self.queue:
                 raise FullError
@@ -121,12 +122,19 @@ class Worker:
 
     def _work(self) -> None:
         while jobs := self._next():
-            if self._on_batch is not None:
-                self._on_batch(jobs)
             self._begun = [job for job in jobs if job.done.set_running_or_notify_cancel()]
-            # A call may outlast the server, which has answered for it by then.
-            with contextlib.suppress(InvalidStateError):
+            try:
+                if self._on_batch is not None:
+                    self._on_batch(jobs)
                 _score(self._begun)
+            except InvalidStateError:
+                # The call outlasted the server, which has answered for it.
+                pass
+            except BaseException as error:
+                # Whatever a scorer raises, those that wait are told and the next are served.
+                for job in self._begun:
+                    with contextlib.suppress(InvalidStateError):
+                        job.done.set_exception(ScorerError(f"ended by {type(error).__name__}"))
             # Not kept alive until the next one comes: texts are somebody's.
             self._begun = []
             del jobs

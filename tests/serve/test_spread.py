@@ -103,3 +103,12 @@ def test_flip_probabilities_are_about_what_happens():
 
 def test_orders_multiply():
     assert Teller(TOY, ["average:4", "adaptive:best,most=6"]).orders == 24
+
+
+def test_balanced_orders_say_nothing_of_their_spread():
+    (told,) = Teller(TOY, ["average:4,latin=true"]).tell([shown()], [0.5])
+    (wanted,) = apply(TOY, ["average:4,latin=true"]).score([shown()])
+    assert told.scored.scores.tolist() == wanted.scores.tolist()
+    assert told.error is None
+    assert told.flip is None
+    assert told.keep is not None

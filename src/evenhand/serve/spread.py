@@ -111,7 +111,8 @@ def inner_orders(remedies: Sequence[Remedy]) -> int:
 
 
 def _outermost(below: Scorer, remedy: Remedy) -> Scorer:
-    if isinstance(remedy, Average) and remedy.k > 1:
+    # Balanced orders are not independent: their spread says nothing of the mean's.
+    if isinstance(remedy, Average) and remedy.k > 1 and not remedy.latin:
         return SpreadAverage(below, remedy)
     return apply(below, [remedy])
 

@@ -35,6 +35,10 @@ def test_a_plan_of_all_reads_nothing_and_writes_nothing(tmp_path, no_network):
 
 def test_what_is_missing_is_said(tmp_path, monkeypatch):
     monkeypatch.delenv("EVENHAND_DATA", raising=False)
+    found, there = importlib.util.find_spec, {"ir_datasets": object()}
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: there[name] if name in there else found(name)
+    )
     scifact, robust, nectar = plan(["scifact", "robust04", "nectar"])
     assert scifact.lacks == ("a folder (--root or EVENHAND_DATA)",)
     assert (scifact.megabytes, scifact.get) == (2.8, "evenhand data fetch scifact")
@@ -42,10 +46,7 @@ def test_what_is_missing_is_said(tmp_path, monkeypatch):
     assert robust.megabytes is None
     assert "sign NIST's agreement" in robust.get
     assert nectar.lacks[-1] == "ultrafeedback, whose prompts are left out"
-    found = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name: None if name == "ir_datasets" else found(name)
-    )
+    there["ir_datasets"] = None
     (again,) = plan(["scifact"], tmp_path)
     assert again.lacks == ("the module ir_datasets (extra data-ir)",)
 

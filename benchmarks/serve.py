@@ -1,10 +1,10 @@
 """What a served scorer takes under load: times, errors, memory, and whether scores stay.
 
 Requests of a few documents go to a server in a process of its own, over loopback,
-`--clients` at a time; then every tenth is asked again, alone, and compared.
+`--clients` at a time; then every `--again`th is asked again, alone, and compared.
 
     python benchmarks/serve.py [--scorer toy] [--requests 10000] [--clients 8] [--out FILE]
-    python benchmarks/serve.py --scorer smollm2-135m --requests 200 --timeout 600
+    python benchmarks/serve.py --scorer smollm2-135m --requests 200 --timeout 600 --again 1
 
 Prints one JSON document: seconds (all, p50, p99, highest), requests a second, answers by
 status, the largest difference from the answers asked for alone, and the resident memory
@@ -101,9 +101,9 @@ def measure(given, child, url):
             found = list(pool.map(lambda body: ask(client, body), asked))
         whole = time.perf_counter() - began
         after = memory(child)
-        alone = [ask(client, body)[2] for body in asked[::10]]
+        alone = [ask(client, body)[2] for body in asked[:: given.again]]
     seconds = np.array([one[0] for one in found])
-    gaps = [gap(one[2], other) for one, other in zip(found[::10], alone, strict=True)]
+    gaps = [gap(one[2], other) for one, other in zip(found[:: given.again], alone, strict=True)]
     return {
         "statuses": {str(status): count for status, count in Counter(one[1] for one in found).items()},
         "seconds": {
@@ -127,6 +127,7 @@ def main():
     parser.add_argument("--documents", type=int, default=6)
     parser.add_argument("--characters", type=int, default=400)
     parser.add_argument("--timeout", type=float, default=60.0)
+    parser.add_argument("--again", type=int, default=10, help="1 = compare all answers")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()

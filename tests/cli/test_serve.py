@@ -85,6 +85,71 @@ def test_a_run_brings_its_figures_and_its_stored_threshold(run, slates_file, tmp
     assert _measured(result, open_scorer(spec), Serving(threshold=0.9))[1].threshold == 0.9
 
 
+class Opened:
+    """What stands in for opening, for the server and for its run; it keeps what they were given."""
+
+    def __init__(self, monkeypatch, unfinished=0):
+        from evenhand import score
+        from evenhand.score.toy import Toy
+        from evenhand.serve import run as running
+
+        self.specs, self.options, self.infos, self.closed = [], [], [], 0
+        outer = self
+
+        class Closing(Toy):
+            def close(self):
+                outer.closed += 1
+
+        def opened(spec, **options):
+            self.specs.append(spec)
+            self.options.append(options)
+            return Closing(slot_bias=0.4)
+
+        def served(service, sock, on_ready):
+            self.infos.append(service.info)
+            return unfinished
+
+        monkeypatch.setattr(score, "open_scorer", opened)
+        monkeypatch.setattr(running, "run", served)
+
+
+def test_without_a_scorer_it_is_the_shipped_one_which_is_told(run, monkeypatch):
+    opened = Opened(monkeypatch)
+    ended = run("serve", "--port", "0")
+    assert ended.code == 0, ended.err
+    assert opened.specs == ["evenhand-smol"]
+    assert "note: no --scorer is given; it is evenhand-smol" in ended.err
+
+
+@pytest.mark.parametrize(("unfinished", "code"), [(0, 0), (2, 7)])
+def test_the_scorer_is_closed_at_the_end(run, monkeypatch, unfinished, code):
+    opened = Opened(monkeypatch, unfinished)
+    ended = run("serve", "--scorer", "toy", "--port", "0")
+    assert (ended.code, opened.closed) == (code, 1), ended.err
+
+
+@pytest.mark.parametrize("words", [("--adapter",), ("--set",)])
+def test_an_adapter_is_told_however_it_was_given(run, monkeypatch, tmp_path, words):
+    opened = Opened(monkeypatch)
+    (tmp_path / "adapter_model.safetensors").write_bytes(b"w")
+    laid = str(tmp_path) if words == ("--adapter",) else f"adapter={tmp_path}"
+    ended = run("serve", "--scorer", "smollm2-135m", "--port", "0", *words, laid)
+    assert ended.code == 0, ended.err
+    assert opened.options == [{"adapter": str(tmp_path)}]
+    assert opened.infos[0]["adapter"]["name"] == tmp_path.name
+
+
+def test_a_run_without_a_stored_threshold_is_told(run, slates_file, tmp_path, monkeypatch):
+    folder = tmp_path / "run"
+    audit = ("audit", slates_file(), "--scorer", "toy:slot_bias=0.4", "--rows", 3, "--out", folder)
+    assert run(*audit).code == 0
+    Opened(monkeypatch)
+    words = ("serve", "--scorer", "toy:slot_bias=0.4", "--port", "0", "--run", folder)
+    said = "stores no threshold, and none is given"
+    assert said in run(*words).err
+    assert said not in run(*words, "--threshold", "0.5").err
+
+
 def test_without_the_extra_the_exit_code_is_3():
     hide = "import sys; sys.modules['fastapi'] = None; import importlib.util as u; find = u.find_spec; "
     hide += "u.find_spec = lambda name, *a: None if name == 'fastapi' else find(name, *a); "

@@ -179,6 +179,19 @@ def test_an_empty_slate_is_no_error(grader, show, make_slate):
     assert found.failure is None
 
 
+def test_long_queries_are_remembered_by_their_hash(grader, show, make_slate):
+    made = calibrate()(grader())
+    queries = ["a" * 100_000, "a" * 99_999 + "b", "short"]
+    for query in queries:
+        first, again = (made.score([show(slate=make_slate(query=query))])[0] for _ in range(2))
+        # The probe is paid for once.
+        assert first.prompts == again.prompts + 1
+        assert first.scores.tolist() == again.scores.tolist()
+    kept = [probe[0] for probe in made._known]
+    assert [len(text) for text in kept] == [64, 64, 5]
+    assert len(set(kept)) == 3
+
+
 def test_a_memory_that_another_thread_reads_is_not_changed(grader, show, make_slate, monkeypatch):
     monkeypatch.setattr("evenhand.remedy.calibrate.MOST_PROBES", 2)
     made = calibrate()(grader())

@@ -1,5 +1,6 @@
 """The server over a socket: shapes, order, limits, keys, logs, what it tells of itself."""
 
+import concurrent.futures
 import json
 import logging
 import threading
@@ -8,10 +9,13 @@ import httpx
 import numpy as np
 import pytest
 
+from evenhand.errors import ScorerError
 from evenhand.score import open_scorer
 from evenhand.serve import logs
+from evenhand.serve.answers import document_part
 from evenhand.serve.ask import slate_of
-from evenhand.types import Presentation, Shown
+from evenhand.serve.spread import Told
+from evenhand.types import Presentation, Scored, Shown
 
 DOCUMENTS = [f"text {i}" for i in range(7)]
 PATHS = ("/rerank", "/v1/rerank", "/v2/rerank")
@@ -227,8 +231,136 @@ def test_windows_never_mix_requests_and_batches_do(serve, held, until):
 def test_a_scorer_that_fails_is_502_and_the_next_request_is_answered(serve, lengths):
     running = serve(lengths)
     failed = running.post(query="q", documents=["bad"])
-    assert (failed.status_code, "one text is bad" in failed.json()["message"]) == (502, True)
+    assert failed.status_code == 502
+    assert failed.json()["message"] == "the scorer failed; the server's log says why"
     assert running.post(query="q", documents=["a"]).status_code == 200
+
+
+@pytest.mark.parametrize("texts", [False, True])
+def test_why_a_scorer_failed_is_logged_and_not_told(serve, lengths, monkeypatch, caplog, texts):
+    def fails(shown):
+        try:
+            raise ConnectionError("http://inner:9 of private")
+        except ConnectionError as error:
+            raise ScorerError("http://inner:9 gave nothing for private") from error
+
+    monkeypatch.setattr(lengths, "score", fails)
+    running = serve(lengths, log_texts=texts)
+    with caplog.at_level(logging.INFO, logger=logs.NAME):
+        answer = running.post(query="q", documents=["private"])
+    assert answer.status_code == 502
+    assert "inner" not in answer.text
+    facts = [getattr(record, "facts", {}) for record in caplog.records]
+    (why,) = [one for one in facts if one.get("event") == "scorer failed"]
+    assert (why["error"], why["causes"]) == ("ScorerError", ["ConnectionError"])
+    assert why["id"] == answer.headers["x-request-id"]
+    assert ("inner" in json.dumps(why)) == texts
+
+
+@pytest.mark.parametrize(
+    "raised", [SystemExit(3), StopIteration(), concurrent.futures.CancelledError()]
+)
+def test_what_is_no_error_is_502_and_the_next_request_is_answered(serve, lengths, monkeypatch, raised):
+    def fails(shown):
+        raise raised
+
+    running = serve(lengths, limits={"timeout": 5})
+    with monkeypatch.context() as patched:
+        patched.setattr(lengths, "score", fails)
+        assert running.post(query="q", documents=["a"]).status_code == 502
+    assert running.post(query="q", documents=["a"]).status_code == 200
+    assert running.client.get("/health").status_code == 200
+
+
+def test_no_answer_holds_a_path_of_this_machine(serve, lengths, tmp_path):
+    for name in ("mine", "laid"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "weights.safetensors").write_bytes(b"w")
+    lengths.name = f"hf:{tmp_path / 'mine'}"
+    spec = f"{lengths.name}+{tmp_path / 'laid'}"
+    running = serve(lengths, spec=spec)
+    asked = {"query": "q", "documents": ["a"]}
+    answers = [running.client.get(path) for path in ("/v1/models", "/info", "/metrics")]
+    bodies = ({}, {"model": "other"}, {"model": spec}, {"evenhand": {"remedy": "isolated"}})
+    answers += [running.post(**{**asked, **body}) for body in (*bodies, {"documents": ["a", "nan"]})]
+    assert [one.status_code for one in answers] == [200, 200, 200, 200, 422, 200, 422, 200]
+    assert not [one.text for one in answers if str(tmp_path) in one.text]
+    assert answers[3].json()["model"] == "hf:mine+laid"
+    assert [one["id"] for one in answers[0].json()["data"]] == ["hf:mine+laid", "hf:mine"]
+
+
+def test_uncertain_begins_at_the_bound_itself():
+    # .1 is at least .1; the next number below is not.
+    below = float(np.nextafter(0.1, 0))
+    told = Told(Scored(np.array([0.5, 0.6, np.nan])), flip=np.array([0.1, below, np.nan]))
+    found = [document_part(told, index, 0.1)["uncertain"] for index in range(3)]
+    assert found == [True, False, None]
+
+
+def test_documents_times_orders_are_bounded(serve, lengths):
+    running = serve(lengths, limits={"scores": 20})
+    five, six = {"query": "q", "documents": ["a"] * 5}, {"query": "q", "documents": ["a"] * 6}
+    # 5 documents in 4 orders are 20 scores, 6 are 24; 21 documents in one order are 21.
+    own = {"evenhand": {"remedy": "average:4"}}
+    for path, more in (("/v1/rerank", own), ("/evenhand/orders", {"orders": 4})):
+        assert running.post(path, **five, **more).status_code == 200
+        refused = running.post(path, **six, **more)
+        assert (refused.status_code, "24 scores" in refused.text) == (413, True)
+    assert running.post(query="q", documents=["a"] * 21).status_code == 413
+    assert running.post("/v1/score", text_1="q", text_2=["a"] * 21).status_code == 413
+
+
+def test_a_remedy_that_picks_the_best_has_no_threshold(serve):
+    running = serve("toy:slot_bias=0.3,relevance=hash", threshold=0.5)
+    asked = {"query": "q", "documents": DOCUMENTS}
+    for remedy, kept in (("adaptive:best", 1), ("adaptive:top=3", 3)):
+        answer = running.post(**asked, evenhand={"remedy": remedy}).json()
+        assert answer["evenhand"]["threshold"] is None
+        keeps = [one["evenhand"]["keep"] for one in answer["results"]]
+        assert keeps == [True] * kept + [False] * (7 - kept)
+    own = running.post(**asked, evenhand={"remedy": "adaptive:threshold=0.3"}).json()
+    assert own["evenhand"]["threshold"] == 0.3
+
+
+def test_head_is_get_without_a_body(serve, lengths):
+    client = serve(lengths).client
+    for path in ("/health", "/info", "/"):
+        answer = client.head(path)
+        assert (answer.status_code, answer.content) == (200, b"")
+
+
+@pytest.mark.parametrize(
+    ("path", "version"), [("/rerank", "1"), ("/v1/rerank", "1"), ("/v2/rerank", "2")]
+)
+def test_the_version_in_meta_is_that_of_the_path(serve, lengths, path, version):
+    answer = serve(lengths).post(path, query="q", documents=["a"]).json()
+    assert answer["meta"]["api_version"] == {"version": version}
+
+
+def test_answers_are_as_the_openapi_document_says(serve, lengths):
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+    running = serve(lengths)
+    document = running.client.get("/openapi.json").json()
+    texts = {"query": "q", "documents": ["a", "nan", "bbb"]}
+    asked = {
+        "/rerank": texts,
+        "/v2/rerank": {
+            **texts,
+            "evenhand": {"remedy": "average:3", "threshold": 0.02, "order_seed": 1},
+        },
+        "/v1/score": {"text_1": "q", "text_2": ["a", "nan"]},
+        "/evenhand/orders": texts,
+    }
+    for path, body in asked.items():
+        said = document["paths"][path]["post"]["responses"]["200"]["content"]["application/json"][
+            "schema"
+        ]
+        schema = {**said, "components": document["components"]}
+        answer = running.post(path, **body).json()
+        jsonschema.validate(answer, schema)
+        answer["evenhand"]["remedy"] = "no list"
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(answer, schema)
 
 
 def test_a_fault_is_500_without_its_text(serve, lengths, monkeypatch, caplog):

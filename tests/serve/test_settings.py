@@ -6,14 +6,16 @@ from evenhand.errors import UsageError
 from evenhand.serve.settings import Limits, Serving, key_from, settled_threshold
 
 
-@pytest.mark.parametrize("name", ["queue", "batch", "body", "documents", "characters", "orders"])
+@pytest.mark.parametrize(
+    "name", ["queue", "batch", "body", "documents", "characters", "orders", "scores"]
+)
 @pytest.mark.parametrize("value", [0, -1, 1.5, True])
 def test_counts_are_whole_numbers_of_at_least_1(name, value):
     with pytest.raises(UsageError, match=f"{name} must be at least 1"):
         Limits(**{name: value})
 
 
-@pytest.mark.parametrize("name", ["timeout", "drain"])
+@pytest.mark.parametrize("name", ["timeout", "drain", "reading"])
 @pytest.mark.parametrize("value", [0, -1.0, float("nan"), float("inf"), True, "5"])
 def test_times_are_seconds(name, value):
     with pytest.raises(UsageError, match=f"{name} must be above 0"):
@@ -32,6 +34,8 @@ def test_times_are_seconds(name, value):
         ({"rule": "sideways"}, "unknown window rule 'sideways'"),
         ({"uncertain_at": 1.0}, "uncertain_at must lie between 0 and 1"),
         ({"key": ""}, "the key is empty"),
+        ({"key": "\u00e4"}, "the key must be printable ASCII without spaces"),
+        ({"key": "a b"}, "the key must be printable ASCII without spaces"),
         ({"names": ("a", "")}, "a name of the model is empty"),
     ],
 )

@@ -154,3 +154,13 @@ def test_long_lists_are_refused_before_they_are_looked_at():
     assert error.status == 422
     assert error.message == "evenhand.remedy: at most 16 remedies are taken, got 300000"
     assert read(query="q", documents=["a"], evenhand={"remedy": ["average:2"] * 16})
+
+
+@pytest.mark.parametrize("wrap", [str, lambda text: ["average:2", text]])
+def test_a_long_remedy_is_refused_before_it_is_read(wrap):
+    error = refusal(query="q", documents=["a"], evenhand={"remedy": wrap("x" * 201)})
+    assert error.status == 422
+    assert error.message == (
+        "evenhand.remedy: a remedy has 201 characters, and at most 200 are taken; shorten it"
+    )
+    assert read(query="q", documents=["a"], evenhand={"remedy": wrap("x" * 200)})

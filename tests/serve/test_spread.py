@@ -88,17 +88,45 @@ def test_adaptive_tells_its_own_doubt():
     assert teller.orders == 12
 
 
-def test_flip_probabilities_are_about_what_happens():
-    # 200 slates of 20: the mean stated probability beside the share of decisions that differ
-    # between two independent runs of average:4 (row 1 draws other orders than row 0).
-    teller = Teller(TOY, ["average:4"])
-    first = [shown(20, f"q{i}") for i in range(200)]
-    again = [shown(20, f"q{i}", row=1) for i in range(200)]
-    told, other = teller.tell(first, [0.3] * 200), teller.tell(again, [0.3] * 200)
-    stated = np.mean([one.flip for one in told])
-    happened = np.mean([a.keep != b.keep for a, b in zip(told, other, strict=True)])
-    assert happened > 0.02
-    assert stated == pytest.approx(happened, rel=0.2)
+@pytest.mark.parametrize(
+    ("k", "n", "fuse", "cut"),
+    [
+        (4, 20, "mean", 0.3), (2, 20, "mean", 0.3), (8, 20, "mean", 0.3), (4, 6, "mean", 0.3),
+        (4, 20, "borda", 0.5), (4, 20, "rrf", 0.0145),
+    ],
+)  # fmt: skip
+def test_flip_probabilities_are_about_what_happens(k, n, fuse, cut):
+    # 300 slates: the mean stated probability beside the share of decisions that differ between two
+    # independent runs (row 1 draws other orders than row 0), of all and of those called uncertain.
+    teller = Teller(TOY, [f"average:{k},fuse={fuse}"])
+    runs = [[shown(n, f"q{i}", row=row) for i in range(300)] for row in (0, 1)]
+    told, other = (teller.tell(one, [cut] * 300) for one in runs)
+    stated = np.concatenate([one.flip for one in told])
+    happened = np.concatenate([a.keep != b.keep for a, b in zip(told, other, strict=True)])
+    assert happened.mean() > 0.01
+    unsure = stated >= 0.1
+    assert stated.mean() == pytest.approx(happened.mean(), rel=0.25)
+    assert stated[unsure].mean() == pytest.approx(happened[unsure].mean(), rel=0.25)
+    assert happened[~unsure].mean() < 0.05
+
+
+@pytest.mark.parametrize(("k", "n", "fuse"), [(4, 20, "mean"), (2, 20, "mean"), (4, 6, "borda")])
+def test_standard_errors_are_those_of_independent_runs(k, n, fuse):
+    # Squares of errors stated beside half the squared difference of two runs, both the variance.
+    teller = Teller(TOY, [f"average:{k},fuse={fuse}"])
+    runs = [[shown(n, f"q{i}", row=row) for i in range(300)] for row in (0, 1)]
+    told, other = (teller.tell(one, [None] * 300) for one in runs)
+    stated = np.mean([one.error**2 for one in told])
+    pairs = zip(told, other, strict=True)
+    happened = np.mean([(a.scored.scores - b.scored.scores) ** 2 / 2 for a, b in pairs])
+    assert stated == pytest.approx(happened, rel=0.1)
+
+
+def test_a_decision_of_an_order_free_scorer_is_the_remedys_own():
+    for name, kept in (("adaptive:best", 1), ("adaptive:top=3", 3)):
+        (told,) = Teller(Toy(relevance="hash"), [name]).tell([shown()], [None])
+        assert (told.error, told.flip, int(told.keep.sum())) == (None, None, kept)
+        assert np.flatnonzero(told.keep).tolist() == sorted(np.argsort(-told.scored.scores)[:kept])
 
 
 def test_orders_multiply():

@@ -1,5 +1,7 @@
 """The scoring thread: bounded, shared, never one for another's fault, dropped when nobody waits."""
 
+import threading
+
 import pytest
 
 import evenhand
@@ -101,6 +103,92 @@ def test_a_job_that_is_dropped_is_never_scored(work):
     held.gate.set()
     stays.done.result(10)
     assert held.calls == [["first"], ["stays"]]
+
+
+def test_a_job_that_is_dropped_while_others_are_asked_alone_is_not_scored(held):
+    teller = Teller(held, [])
+    worker = Worker(queue=4, batch=3)
+    worker.submit(job(teller, "first"))
+    assert held.entered.acquire(timeout=10)
+    bad, gone = job(teller, "b", "bad"), job(teller, "gone")
+    for one in (bad, gone):
+        worker.submit(one)
+    score, left = held.score, []
+
+    def drops(shown):
+        if len(shown) == 1 and shown[0].slate.query == "b":
+            left.append(worker.drop(gone))
+        return score(shown)
+
+    held.score = drops
+    held.gate.set()
+    with pytest.raises(ScorerError):
+        bad.done.result(10)
+    assert worker.close()
+    # It was begun, so no drop takes it back; but after the shared call nobody asks for it.
+    assert left == [False]
+    assert held.calls == [["first"], ["b", "gone"], ["b"]]
+
+
+def test_closing_between_two_single_calls_ends_them(held):
+    teller = Teller(held, [])
+    worker = Worker(queue=4, batch=3)
+    worker.submit(job(teller, "first"))
+    assert held.entered.acquire(timeout=10)
+    bad, late = job(teller, "b", "bad"), job(teller, "late")
+    for one in (bad, late):
+        worker.submit(one)
+    score, met = held.score, threading.Event()
+    closing = threading.Thread(target=worker.close, args=(0.0,))
+
+    def closes(shown):
+        if len(shown) == 1 and not met.is_set():
+            met.set()
+            closing.start()
+            closing.join(10)
+        return score(shown)
+
+    held.score = closes
+    held.gate.set()
+    assert isinstance(late.done.exception(10), ClosedError)
+    assert isinstance(bad.done.exception(10), ClosedError)
+    assert worker.close()
+    assert held.calls == [["first"], ["b", "late"], ["b"]]
+
+
+def test_jobs_taken_but_not_begun_are_told_when_the_worker_closes(held):
+    teller, met, go = Teller(held, []), threading.Event(), threading.Event()
+    held.gate.set()
+
+    def waits(jobs):
+        met.set()
+        assert go.wait(10)
+
+    worker = Worker(4, 3, waits)
+    one = job(teller, "one")
+    worker.submit(one)
+    assert met.wait(10)
+    assert not worker.close(0.0)
+    assert isinstance(one.done.exception(1), ClosedError)
+    go.set()
+    assert worker.close()
+    assert held.calls == []
+
+
+def test_jobs_share_a_call_up_to_a_number_of_scores(held):
+    teller = Teller(held, ["average:2"])
+    worker = Worker(queue=9, batch=9, scores=10)
+    worker.submit(job(teller, "first"))
+    assert held.entered.acquire(timeout=10)
+    # Twice 2, 3, 1 and 6 documents: 4 + 6 = 10 fit, 2 more do not; 2 + 12 do not; 12 go alone.
+    jobs = [job(teller, f"{n}", *(["a"] * n)) for n in (2, 3, 1, 6)]
+    assert [one.scores for one in jobs] == [4, 6, 2, 12]
+    for one in jobs:
+        worker.submit(one)
+    held.gate.set()
+    jobs[-1].done.result(10)
+    assert worker.close()
+    assert [sorted(set(call)) for call in held.calls] == [["first"], ["2", "3"], ["1"], ["6"]]
 
 
 def test_closing_cancels_what_waits(work):

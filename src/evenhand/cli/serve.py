@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -23,9 +24,7 @@ if TYPE_CHECKING:
 
 
 def serve(
-    scorer: Annotated[
-        str, typer.Option(help="What is served: smollm2-135m, hf:MODEL, toy, or any other scorer.")
-    ],
+    scorer: Annotated[str | None, options.SCORER] = None,
     adapter: Annotated[
         str | None, typer.Option(help="PEFT adapter on the model: a folder or a hub id.")
     ] = None,
@@ -56,6 +55,12 @@ def serve(
     max_body: Annotated[int, typer.Option(help="Most bytes of a request; more get 413.")] = 4 * 2**20,
     max_documents: Annotated[int, typer.Option(help="Most documents of a request.")] = 1000,
     max_characters: Annotated[int, typer.Option(help="Most characters of a text.")] = 100_000,
+    max_scores: Annotated[
+        int, typer.Option(help="Most documents of a request times the orders that it asks for.")
+    ] = 5000,
+    read_timeout: Annotated[
+        float, typer.Option(help="Seconds that the body of a request has to come; then 408.")
+    ] = 10.0,
     max_orders: Annotated[
         int, typer.Option(help="Most inner orders that a request's own remedy may cost.")
     ] = 20,
@@ -72,11 +77,14 @@ def serve(
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Serve a scorer over HTTP in the shapes that rerank clients speak, until SIGTERM."""
-    from evenhand.cli.inputs import parse_settings
+    from evenhand.cli.inputs import parse_settings, scorer_named
     from evenhand.score import open_scorer
     from evenhand.serve.settings import Limits, Serving, key_from
 
-    limits = Limits(queue, batch, timeout, drain, max_body, max_documents, max_characters, max_orders)
+    limits = Limits(
+        queue, batch, timeout, drain, max_body, max_documents, max_characters, max_orders,
+        read_timeout, max_scores,
+    )  # fmt: skip
     serving = Serving(
         tuple(remedy or ()), threshold, width, rule, tuple(name or ()), key_from(api_key_env),
         uncertain_at, log_texts, limits,
@@ -90,20 +98,29 @@ def serve(
     given = parse_settings(setting or [])
     if adapter is not None:
         given["adapter"] = _once(given, adapter)
+    scorer = scorer_named(scorer)
     with running.bind(host, port) as sock:
         tell(f"{scorer}: opening")
         opened = open_scorer(scorer, **given)
         measured, serving = _measured(result, opened, serving)
-        spec = scorer if adapter is None else f"{scorer}+{adapter}"
+        laid = given.get("adapter")
+        spec = scorer if laid is None else f"{scorer}+{laid}"
         service = Service(opened, serving, spec=spec, measured=measured)
         unfinished = running.run(service, sock, lambda: _tell_ready(service, sock, as_json))
+    _end(service, opened, unfinished)
+
+
+def _end(service: Service, opened: Scorer, unfinished: int) -> None:
+    """Close the scorer, and leave with the code that tells whether all was finished."""
     if unfinished:
         tell(f"evenhand: {unfinished} requests were not finished in time (exit {PARTLY})")
     if not service.close(1.0):
         # Native code that goes on scoring would abort the interpreter while that is taken down.
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
         os._exit(PARTLY if unfinished else 0)
+    getattr(opened, "close", lambda: None)()
     if unfinished:
         raise typer.Exit(PARTLY)
 
@@ -146,6 +163,8 @@ def _measured(
     if serving.threshold is None and (run / NAME).exists():
         stored = read_threshold(run, threshold_revision(served))
         serving = replace(serving, threshold=stored.threshold)
+    elif serving.threshold is None:
+        tell(f"note: {run} stores no threshold, and none is given: nothing is kept or dropped")
     found = analysis_to_dict(result.analysis)
     kept = ("settings", "stability", "floor", "served", "decisions", "counts")
     return {"source": "run", **{key: found[key] for key in kept if key in found}}, serving

@@ -16,6 +16,8 @@ from evenhand.types import Candidate, FloatArray, Presentation, Scored, Scorer, 
 
 # Probes that one scorer remembers; the oldest is forgotten first.
 MOST_PROBES = 1024
+# Characters of a hash: no shorter query can be one.
+_LONG = 64
 
 # What a probe depends on: query, width, surface; and whether a repeat row asks, which is to
 # show how steady the engine is and so takes nothing from memory.
@@ -62,7 +64,7 @@ class Calibrated(Remedied):
         remembered = self._known
         for place, one in enumerate(shown):
             for probe in _probes(one):
-                found = remembered.get(probe)
+                found = remembered.get(_key(probe))
                 if found is not None:
                     known[probe] = found
                 else:
@@ -87,7 +89,7 @@ class Calibrated(Remedied):
         return answers
 
     def _remember(self, read: Mapping[Probe, Scored], known: Mapping[Probe, FloatArray]) -> None:
-        new = {probe: known[probe] for probe in read if not probe[-1] and known[probe].size}
+        new = {_key(probe): known[probe] for probe in read if not probe[-1] and known[probe].size}
         if new:
             every = {**self._known, **new}
             # Another dict each time: threads that share the scorer never see one being changed,
@@ -163,6 +165,12 @@ def _probes(one: Shown) -> list[Probe]:
     """Return the probe of each window."""
     shown, again = one.presentation, one.kind == "repeat"
     return [(one.slate.query, len(window), shown.surface, again) for window in shown.windows]
+
+
+def _key(probe: Probe) -> Probe:
+    """Return a probe with a hash in the place of a long query: it is remembered for long."""
+    query = probe[0]
+    return probe if len(query) < _LONG else (content_hash([query]), *probe[1:])
 
 
 def _shown(probe: Probe, text: str) -> Shown:

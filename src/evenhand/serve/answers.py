@@ -17,7 +17,14 @@ from evenhand.types import FloatArray
 
 
 def rerank_answer(
-    question: Question, told: Told, *, model: str, top_n: int | None, documents: bool, uncertain: float
+    question: Question,
+    told: Told,
+    *,
+    model: str,
+    top_n: int | None,
+    documents: bool,
+    uncertain: float,
+    version: str = "1",
 ) -> dict[str, Any]:
     """Return the answer to a rerank request.
 
@@ -26,7 +33,7 @@ def rerank_answer(
 
     Args:
         documents: whether results carry the text. uncertain: flip probability from which
-            a result is called so.
+            a result is called so. version: of Cohere's API, that `meta` names.
     """
     scores = told.scored.scores
     order = sorted(range(len(scores)), key=lambda i: (math.isnan(scores[i]), -scores[i], i))
@@ -41,7 +48,7 @@ def rerank_answer(
         "object": "list",
         "model": model,
         "results": results,
-        **cost([told]),
+        **cost([told], version),
         "evenhand": request_part(question, [told]),
     }
 
@@ -135,10 +142,10 @@ def request_part(question: Question, told: Sequence[Told]) -> dict[str, Any]:
     }
 
 
-def cost(told: Sequence[Told]) -> dict[str, Any]:
+def cost(told: Sequence[Told], version: str = "1") -> dict[str, Any]:
     """Return tokens read, as `usage` (Jina, vLLM) and as `meta` (Cohere)."""
     tokens = sum(one.scored.tokens for one in told)
-    meta = {"api_version": {"version": "2"}, "billed_units": {"search_units": 0}}
+    meta = {"api_version": {"version": version}, "billed_units": {"search_units": 0}}
     return {
         "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
         "meta": {**meta, "tokens": {"input_tokens": tokens, "output_tokens": 0}},

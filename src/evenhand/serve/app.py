@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import hashlib
 import re
@@ -20,7 +19,7 @@ from starlette.types import ASGIApp
 
 from evenhand.serve import answers, logs, openapi
 from evenhand.serve.ask import Question, Reader
-from evenhand.serve.gate import Gate, State, to_json
+from evenhand.serve.entry import Entry, State, to_json
 from evenhand.serve.info import facts
 from evenhand.serve.intake import GoneError, Intake
 from evenhand.serve.metrics import Metrics
@@ -71,7 +70,7 @@ class Service:
         self.reader = Reader(scorer, self.serving, named)
         self.info = facts(self.reader, named, measured)
         limits = self.serving.limits
-        self.worker = Worker(limits.queue, limits.batch, self._on_batch)
+        self.worker = Worker(limits.queue, limits.batch, self._on_batch, scores=limits.scores)
         self.metrics = Metrics(lambda: self.worker.waiting)
         self.state = State()
         self._intake = Intake(limits, self.worker, self.metrics)
@@ -79,7 +78,7 @@ class Service:
         self._page, self._policy = _page()
         api = self._api()
         paths = {route.path for route in api.routes if hasattr(route, "path")}
-        self.app: ASGIApp = Gate(api, self.state, self.metrics, self.serving.key, lambda: paths)
+        self.app: ASGIApp = Entry(api, self.state, self.metrics, self.serving.key, lambda: paths)
 
     def close(self, timeout: float = 5.0) -> bool:
         """End the scoring thread; see `Worker.close`."""
@@ -107,6 +106,7 @@ class Service:
                 path, answer, methods=["GET"], response_class=Response,
                 responses=openapi.refusals(post=False), response_model=None,
             )  # fmt: skip
+            api.add_api_route(path, answer, methods=["HEAD"], include_in_schema=False)
         return api
 
     def _post(
@@ -117,7 +117,7 @@ class Service:
 
         api.add_api_route(
             path, route, methods=["POST"], response_class=Response, response_model=None,
-            responses=openapi.refusals(post=True), openapi_extra=openapi.body_of(kind),
+            responses=openapi.responses_of(kind), openapi_extra=openapi.body_of(kind),
             name=path.strip("/").replace("/", "_"),
         )  # fmt: skip
 
@@ -126,13 +126,19 @@ class Service:
     ) -> Response:
         try:
             body = parse(kind, await self._intake.body(request), self.serving.limits)
-            return _json(await answer(request, body))
+            answered = await answer(request, body)
+            own = answered["evenhand"]
+            if own["failure"] is not None:
+                own["failure"] = self.reader.said(own["failure"])
+            return _json(answered)
         except GoneError:
             return Response(status_code=_CLOSED)
         except RefusalError as refusal:
+            if refusal.status == 502 and refusal.__cause__ is not None:
+                why = logs.cause(refusal.__cause__, texts=self.serving.log_texts)
+                logs.say("scorer failed", id=request.state.id, **why)
+            refusal.message = self.reader.said(refusal.message)
             return _refused(refusal)
-        except asyncio.CancelledError:
-            raise
         except Exception as error:
             logs.say("fault", id=request.state.id, **logs.fault(error, texts=self.serving.log_texts))
             return _refused(RefusalError(500, "a fault of the server; its log says where"))
@@ -144,7 +150,7 @@ class Service:
         wanted = not second if body.return_documents is None else body.return_documents
         return answers.rerank_answer(
             question, told, model=self._called(body.model), top_n=body.top_n, documents=wanted,
-            uncertain=self.serving.uncertain_at,
+            uncertain=self.serving.uncertain_at, version="2" if second else "1",
         )  # fmt: skip
 
     async def _score(self, request: Request, body: Score) -> Answer:
@@ -176,7 +182,7 @@ class Service:
         return told
 
     def _called(self, model: str | None) -> str:
-        return self.reader.names[0] if model is None else model
+        return self.reader.names[0] if model is None else self.reader.said(model)
 
     async def _health(self) -> Response:
         if self.state.draining or not self.worker.alive:

@@ -15,15 +15,16 @@ from typing import Any
 from evenhand.errors import UsageError
 from evenhand.present import orders as draws
 from evenhand.seeds import content_hash, generator
+from evenhand.serve.names import secrets
 from evenhand.serve.refusals import RefusalError
 from evenhand.serve.settings import Serving, require_same_cut, settled_threshold
-from evenhand.serve.shapes import Asked, Orders, Rerank, Score, listed
+from evenhand.serve.shapes import Asked, Orders, Rerank, Score, as_list
 from evenhand.serve.spread import Teller
 from evenhand.study.rows.layout import Layout, layout
 from evenhand.types import Candidate, Scorer, Shown, Slate
 
 # Remedied scorers that are remembered, so that requests with the same remedies share calls.
-_REMEMBERED = 32
+_REMEMBERED = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,9 +68,18 @@ class Reader:
                 f"windows of {width} documents, but {scorer.name} takes at most {scorer.max_window}; "
                 f"choose a width up to {scorer.max_window}"
             )
-        self.names = tuple(dict.fromkeys((*serving.names, spec, scorer.name)))
+        self._secret = secrets(spec, scorer.name)
+        self.names = tuple(dict.fromkeys((*serving.names, self.said(spec), self.said(scorer.name))))
+        # Whoever knows the name that the server was started with may use it; nobody is told it.
+        self._taken = frozenset((*self.names, spec, scorer.name))
         self._tellers: OrderedDict[tuple[str, ...], Teller] = OrderedDict()
         self.default = self._teller(serving.remedies)
+
+    def said(self, text: str) -> str:
+        """Return a text for clients: names of the scorer without the paths of this machine."""
+        for private, public in self._secret.items():
+            text = text.replace(private, public)
+        return text
 
     def rerank(self, body: Rerank) -> Question:
         """Return what a rerank request asks.
@@ -80,6 +90,7 @@ class Reader:
         self._require_model(body.model)
         self._require_cut(body.max_tokens_per_doc)
         teller, threshold, seed = self._asked(body.evenhand)
+        self._require_scores(len(body.documents), self._own(teller, body.evenhand))
         slate = slate_of(body.query, body.documents)
         return Question(teller, (self._shown(teller, slate, seed),), threshold, seed, body.documents)
 
@@ -91,7 +102,8 @@ class Reader:
         """
         self._require_model(body.model)
         teller, threshold, seed = self._asked(body.evenhand)
-        queries, texts = listed(body.text_1), listed(body.text_2)
+        queries, texts = as_list(body.text_1), as_list(body.text_2)
+        self._require_scores(len(texts), self._own(teller, body.evenhand))
         if len(queries) == 1:
             slates = [slate_of(queries[0], texts)]
         elif len(queries) == len(texts):
@@ -114,16 +126,15 @@ class Reader:
         """
         self._require_model(body.model)
         teller, threshold, seed = self._asked(body.evenhand)
-        # What the server's own remedies cost is for whoever started it to say.
-        own = body.evenhand is not None and body.evenhand.remedy is not None
-        inner = teller.orders if own else 1
+        inner = self._own(teller, body.evenhand)
         if body.orders * inner > self.serving.limits.orders:
-            each = f" with {inner} inner orders each" if own else ""
+            each = f" with {inner} inner orders each" if inner > 1 else ""
             raise RefusalError(
                 422,
                 f"{body.orders} orders{each} are more than {self.serving.limits.orders}; ask for fewer",
                 field="orders",
             )
+        self._require_scores(len(body.documents), body.orders * inner)
         slate = slate_of(body.query, body.documents)
         first = Shown(slate, self._present(teller, draws.canonical(len(slate))))
         rows = (
@@ -149,7 +160,7 @@ class Reader:
 
     def _asked(self, asked: Asked | None) -> tuple[Teller, float | None, int | None]:
         own = asked or Asked()
-        given = self.serving.remedies if own.remedy is None else tuple(listed(own.remedy))
+        given = self.serving.remedies if own.remedy is None else tuple(as_list(own.remedy))
         try:
             teller = self.default if own.remedy is None else self._teller(given)
             threshold = self._threshold(own, given)
@@ -170,8 +181,8 @@ class Reader:
         if own.threshold is not None:
             require_same_cut(remedies, own.threshold)
             return own.threshold
-        settled = settled_threshold(remedies)
-        return self.serving.threshold if settled is None else settled
+        # A remedy that picks the best has no threshold, whatever the server's own is.
+        return settled_threshold(remedies, self.serving.threshold)
 
     def _teller(self, remedies: tuple[str, ...]) -> Teller:
         if remedies not in self._tellers:
@@ -181,8 +192,24 @@ class Reader:
         self._tellers.move_to_end(remedies)
         return self._tellers[remedies]
 
+    def _own(self, teller: Teller, asked: Asked | None) -> int:
+        """Return the inner orders that a request asks for itself.
+
+        What the server's own remedies cost is for whoever started it to say.
+        """
+        return teller.orders if asked is not None and asked.remedy is not None else 1
+
+    def _require_scores(self, documents: int, orders: int) -> None:
+        most = self.serving.limits.scores
+        if documents * orders > most:
+            raise RefusalError(
+                413,
+                f"{documents} documents in {orders} orders are {documents * orders} scores, and at "
+                f"most {most} are taken in one request; send fewer documents or ask for fewer orders",
+            )
+
     def _require_model(self, model: str | None) -> None:
-        if model is not None and model not in self.names:
+        if model is not None and model not in self._taken:
             raise RefusalError(
                 422,
                 f"this server has no such model; it serves {', '.join(self.names)} (further names are "

@@ -10,6 +10,7 @@ from typing import Any
 
 from evenhand import __version__
 from evenhand.errors import UsageError
+from evenhand.models.shipped import NAMES
 from evenhand.models.source import parse as parse_model
 from evenhand.models.store import folder_sha256
 from evenhand.present.surface import texts_hash
@@ -18,7 +19,7 @@ from evenhand.score.shipped import NAME
 from evenhand.serve.ask import Reader
 from evenhand.study.plain import plain
 
-_LOCAL = ("smollm2-135m", "hf:", "gguf:", "ql:")
+_LOCAL = (*NAMES, "smollm2-135m", "hf:", "gguf:", "ql:")
 
 
 def facts(reader: Reader, spec: str, measured: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -32,6 +33,7 @@ def facts(reader: Reader, spec: str, measured: Mapping[str, Any] | None = None) 
     serving, scorer = reader.serving, reader.scorer
     served = reader.default.scorer
     shipped = _shipped(scorer)
+    surface = served.surface
     reads_rubric = "rubric" in scorer.channels
     found = {
         "evenhand": __version__,
@@ -42,18 +44,27 @@ def facts(reader: Reader, spec: str, measured: Mapping[str, Any] | None = None) 
         "remedies": list(reader.default.names),
         "served_revision": served.revision,
         "order_free": served.order_free,
-        "rubric": reader.layout.surface.rubric if reads_rubric else None,
-        "rubric_hash": texts_hash(reader.layout.surface) if reads_rubric else None,
-        "surface": asdict(reader.layout.surface) if reads_rubric else None,
+        "rubric": surface.rubric if reads_rubric else None,
+        "rubric_hash": texts_hash(surface) if reads_rubric else None,
+        "surface": asdict(surface) if reads_rubric else None,
         "width": reader.layout.width,
         "rule": reader.layout.rule,
         "threshold": serving.threshold,
         "uncertain_at": serving.uncertain_at,
-        "measured": measured if measured is not None else _held_out(shipped),
+        "measured": measured if measured is not None else _held_out(reader, shipped),
         "limits": asdict(serving.limits),
     }
-    plainly: dict[str, Any] = plain(found)
-    return plainly
+    cleaned: dict[str, Any] = _said(reader, plain(found))
+    return cleaned
+
+
+def _said(reader: Reader, value: Any) -> Any:
+    """Return plain values with the names in them as clients may see them."""
+    if isinstance(value, dict):
+        return {key: _said(reader, one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_said(reader, one) for one in value]
+    return reader.said(value) if isinstance(value, str) else value
 
 
 def shown_as(reader: Reader) -> dict[str, Any]:
@@ -87,10 +98,20 @@ def require_same(served: Mapping[str, Any], run: Mapping[str, Any], name: str) -
         )
 
 
-def _held_out(shipped: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def _held_out(reader: Reader, shipped: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return the measures of the training, and which settings of the server are not as there."""
     if shipped is None or shipped.get("measures") is None:
         return None
-    return {"source": NAME, "measures": shipped["measures"], "on": shipped.get("measured_on")}
+    surface, now = shipped.get("surface") or {}, asdict(reader.default.scorer.surface)
+    changed = {
+        "remedies": bool(reader.default.names),
+        "width": reader.layout.width != shipped.get("width"),
+        "rule": reader.layout.rule != "contiguous",
+        "surface": any(now.get(key) != value for key, value in surface.items()),
+    }
+    differs = [name for name, other in changed.items() if other]
+    measured = {"measures": shipped["measures"], "on": shipped.get("measured_on")}
+    return {"source": NAME, "as_served": not differs, "differs": differs, **measured}
 
 
 def _shipped(scorer: Any) -> dict[str, Any] | None:

@@ -18,6 +18,9 @@ from evenhand.serve.worker import ClosedError, FullError, Job, Worker
 
 # Parameters that a refusal names.
 _LISTED = 5
+# A body that is half sent takes no place in the line: so many times its length are read at once,
+# while together they hold no more bytes than a full line may.
+_READERS = 4
 
 
 class GoneError(Exception):
@@ -34,7 +37,7 @@ class Intake:
     def __init__(self, limits: Limits, worker: Worker, metrics: Metrics) -> None:
         """Take the limits of a server."""
         self.limits, self.worker, self.metrics = limits, worker, metrics
-        self._reading = 0
+        self._reading = self._held = 0
 
     async def body(self, request: Request) -> bytes:
         """Return the body of a request.
@@ -48,7 +51,9 @@ class Intake:
         said = request.headers.get("content-length", "")
         if said.isdecimal() and int(said[:20]) > self.limits.body:
             raise self._too_large()
-        if max(self._reading, self.worker.waiting) >= self.limits.queue:
+        limits = self.limits
+        room = self._reading < _READERS * limits.queue and self._held < limits.queue * limits.body
+        if not room or self.worker.waiting >= limits.queue:
             raise queue_full()
         async with self._read(request):
             return await self._whole(request)
@@ -57,7 +62,7 @@ class Intake:
     async def _read(self, request: Request) -> AsyncIterator[None]:
         self._reading += 1
         try:
-            async with asyncio.timeout(self.left(request)):
+            async with asyncio.timeout(min(self.left(request), self.limits.reading)):
                 yield
         except TimeoutError:
             raise RefusalError(
@@ -70,10 +75,14 @@ class Intake:
 
     async def _whole(self, request: Request) -> bytes:
         data = bytearray()
-        async for chunk in request.stream():
-            data += chunk
-            if len(data) > self.limits.body:
-                raise self._too_large()
+        try:
+            async for chunk in request.stream():
+                data += chunk
+                self._held += len(chunk)
+                if len(data) > self.limits.body:
+                    raise self._too_large()
+        finally:
+            self._held -= len(data)
         return bytes(data)
 
     def _too_large(self) -> RefusalError:
@@ -108,7 +117,8 @@ class Intake:
             )
             if scored.done():
                 return _result(scored)
-            self._give_up(job, "disconnect" if gone.done() else "timeout")
+            reason = "disconnect" if gone.done() else "timeout"
+            self.metrics.dropped.labels(reason).inc()
         finally:
             gone.cancel()
             scored.cancel()
@@ -118,10 +128,6 @@ class Intake:
         raise RefusalError(
             504, f"no answer within {self.limits.timeout:g} seconds; send fewer documents or try again"
         )
-
-    def _give_up(self, job: Job, reason: str) -> None:
-        self.metrics.dropped.labels(reason).inc()
-        self.worker.drop(job)
 
 
 def _require_plain_json(request: Request) -> None:
@@ -152,7 +158,8 @@ def _result(scored: asyncio.Future[list[Told]]) -> list[Told]:
     if isinstance(error, UsageError):
         raise RefusalError(422, str(error)) from error
     if isinstance(error, EvenhandError):
-        raise RefusalError(502, f"the scorer failed: {error}") from error
+        # What a backend says may quote texts, and names machines of the server's own.
+        raise RefusalError(502, "the scorer failed; the server's log says why") from error
     if error is not None:
         raise error
     return scored.result()

@@ -10,6 +10,8 @@ import traceback
 from typing import Any
 
 NAME = "evenhand.serve"
+# So many causes of an error are named.
+_DEEPEST = 5
 
 
 class _Lines(logging.Handler):
@@ -21,7 +23,7 @@ class _Lines(logging.Handler):
         line = {"time": f"{stamp}.{int(record.msecs):03d}Z", "level": record.levelname.lower(), **facts}
         try:
             print(json.dumps(line, ensure_ascii=True, default=str), file=sys.stderr, flush=True)
-        except OSError:  # there is nobody to tell
+        except (OSError, ValueError):  # there is nobody to tell, or standard error is closed
             return
 
 
@@ -48,4 +50,22 @@ def fault(error: BaseException, *, texts: bool) -> dict[str, Any]:
     frames = traceback.extract_tb(error.__traceback__)
     places = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]
     found: dict[str, Any] = {"error": type(error).__name__, "places": places[-8:]}
+    return {**found, "message": str(error)} if texts else found
+
+
+def cause(error: BaseException, *, texts: bool) -> dict[str, Any]:
+    """Return the kinds of an error and of what it came from; its words may quote texts.
+
+    Args:
+        texts: whether texts may be logged.
+    """
+    at = error
+    kinds: list[str] = []
+    while len(kinds) < _DEEPEST:
+        kinds.append(type(at).__name__)
+        below = at.__cause__ or at.__context__
+        if below is None:
+            break
+        at = below
+    found: dict[str, Any] = {"error": kinds[0], "causes": kinds[1:]}
     return {**found, "message": str(error)} if texts else found

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from evenhand import __version__
+from evenhand.serve.described import ANSWERS
 from evenhand.serve.refusals import KINDS
 from evenhand.serve.shapes import Orders, Rerank, Score
 
@@ -24,6 +25,12 @@ def body_of(kind: type[BaseModel]) -> dict[str, Any]:
     return {
         "requestBody": {"required": True, "content": {"application/json": {"schema": schema}}},
     }
+
+
+def responses_of(kind: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
+    """Return the answers of a route by status: what the kind of body is answered, and refusals."""
+    content = {"application/json": {"schema": {"$ref": _REF.format(model=f"{kind.__name__}Answer")}}}
+    return {200: {"description": "scores", "content": content}, **refusals(post=True)}
 
 
 def refusals(post: bool) -> dict[int | str, dict[str, Any]]:
@@ -44,6 +51,10 @@ def describe(app: FastAPI) -> dict[str, Any]:
             "required": ["message", "detail", "error"],
             "properties": {"message": text, "detail": text, "error": {"type": "object"}},
         }
-        document.setdefault("components", {})["schemas"] = {**bodies["$defs"], "Refused": refused}
+        document.setdefault("components", {})["schemas"] = {
+            **bodies["$defs"],
+            **ANSWERS,
+            "Refused": refused,
+        }
         app.openapi_schema = document
     return app.openapi_schema

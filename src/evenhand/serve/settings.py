@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from evenhand.errors import UsageError, require_count
+from evenhand.measure.checks import finite
 from evenhand.present.windows import RULES
 from evenhand.remedy import parse_all
 from evenhand.remedy.adaptive import Adaptive
@@ -20,15 +20,18 @@ class Limits:
     """What a server takes, and for how long; everything above is refused by its own status.
 
     Attributes:
-        queue: most requests that wait for the scorer, and most whose body is being read.
+        queue: most requests that wait for the scorer; bodies of four times as many are read.
         batch: most requests of one scorer call.
         timeout: seconds from a request's arrival to its answer.
+        reading: seconds that its body has to come.
         drain: seconds that accepted requests have to finish after SIGTERM.
         body: most bytes of a request.
         documents: most documents of a request.
         characters: most characters of the query, and of each document.
         orders: most inner orders that a request's own remedy may cost, and most orders
             of `/evenhand/orders`.
+        scores: most documents of a request times the orders that it asks for, and most
+            of the requests that share a scorer call.
 
     Raises:
         UsageError: a limit is no whole number of at least 1, or no time.
@@ -42,11 +45,13 @@ class Limits:
     documents: int = 1000
     characters: int = 100_000
     orders: int = 20
+    reading: float = 10.0
+    scores: int = 5000
 
     def __post_init__(self) -> None:
-        for name in ("queue", "batch", "body", "documents", "characters", "orders"):
+        for name in ("queue", "batch", "body", "documents", "characters", "orders", "scores"):
             require_count(name, getattr(self, name))
-        for name in ("timeout", "drain"):
+        for name in ("timeout", "drain", "reading"):
             _require_seconds(name, getattr(self, name))
 
 
@@ -84,7 +89,7 @@ class Serving:
         if self.width is not None:
             require_count("width", self.width)
         if self.threshold is not None:
-            object.__setattr__(self, "threshold", finite_threshold(self.threshold))
+            object.__setattr__(self, "threshold", finite("threshold", self.threshold))
             require_same_cut(self.remedies, self.threshold)
         elif settled is not None:
             object.__setattr__(self, "threshold", settled)
@@ -92,8 +97,8 @@ class Serving:
             raise UsageError(f"unknown window rule {self.rule!r}; known are {sorted(RULES)}")
         if not 0 < self.uncertain_at < 1:
             raise UsageError(f"uncertain_at must lie between 0 and 1, got {self.uncertain_at!r}")
-        if self.key is not None and not self.key:
-            raise UsageError("the key is empty; leave it out to answer anybody")
+        if self.key is not None:
+            _require_key("the key", self.key)
         if any(not name for name in self.names):
             raise UsageError("a name of the model is empty")
 
@@ -109,30 +114,28 @@ def key_from(variable: str | None) -> str | None:
     key = os.environ.get(variable, "").strip()
     if not key:
         raise UsageError(f"the environment variable {variable!r} holds no key; set it, or name no key")
-    if not key.isascii() or not key.isprintable() or " " in key:
-        raise UsageError(f"the key in {variable!r} must be printable ASCII without spaces")
+    _require_key(f"the key in {variable!r}", key)
     return key
 
 
-def finite_threshold(value: object) -> float:
-    """Return a threshold as a float.
-
-    Raises:
-        UsageError: it is no finite number.
-    """
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise UsageError(f"threshold must be a finite number, got {value!r}")
-    return float(value)
+def _require_key(what: str, key: str) -> None:
+    if not key:
+        raise UsageError(f"{what} is empty; leave it out to answer anybody")
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise UsageError(f"{what} must be printable ASCII without spaces")
 
 
-def settled_threshold(remedies: Sequence[str]) -> float | None:
-    """Return the threshold that an adaptive remedy spends its orders on, or None.
+def settled_threshold(remedies: Sequence[str], otherwise: float | None = None) -> float | None:
+    """Return the threshold that an adaptive remedy spends its orders on; None = it picks the best.
+
+    Args:
+        remedies: texts of remedies. otherwise: what is returned where none is adaptive.
 
     Raises:
         UsageError: a remedy is unknown or named twice.
     """
     rules = [one.rule for one in parse_all(list(remedies)) if isinstance(one, Adaptive)]
-    return rules[-1].threshold if rules else None
+    return rules[-1].threshold if rules else otherwise
 
 
 def require_same_cut(remedies: Sequence[str], threshold: float) -> None:

@@ -19,6 +19,7 @@ LARGEST_SEED = 2**53
 # More than any body needs; each of them costs time before it is refused.
 _MOST_KEYS = 64
 _MOST_REMEDIES = 16
+_LONGEST_REMEDY = 200
 _LISTED = 5
 _EXCERPT = 60
 
@@ -39,9 +40,15 @@ def _text_of(value: Any) -> Any:
 
 
 def _few(value: Any) -> Any:
-    """Return remedies as they are, unless they are more than there could be."""
-    if isinstance(value, list) and len(value) > _MOST_REMEDIES:
-        raise ValueError(f"at most {_MOST_REMEDIES} remedies are taken, got {len(value)}")
+    """Return remedies as they are, unless they are more, or longer, than there could be."""
+    given = value if isinstance(value, list) else [value]
+    if len(given) > _MOST_REMEDIES:
+        raise ValueError(f"at most {_MOST_REMEDIES} remedies are taken, got {len(given)}")
+    longest = max((len(one) for one in given if isinstance(one, str)), default=0)
+    if longest > _LONGEST_REMEDY:
+        raise ValueError(
+            f"a remedy has {longest} characters, and at most {_LONGEST_REMEDY} are taken; shorten it"
+        )
     return value
 
 
@@ -117,7 +124,7 @@ class Score(_Body):
     @property
     def texts(self) -> list[str]:
         """All texts of both sides."""
-        return [*listed(self.text_1), *listed(self.text_2)]
+        return [*as_list(self.text_1), *as_list(self.text_2)]
 
 
 class Orders(_Body):
@@ -138,7 +145,7 @@ class Orders(_Body):
 B = TypeVar("B", bound=_Body)
 
 
-def listed(texts: str | list[str]) -> list[str]:
+def as_list(texts: str | list[str]) -> list[str]:
     """Return one text or several as a list."""
     return [texts] if isinstance(texts, str) else texts
 

@@ -77,7 +77,7 @@ class Teller:
         Raises:
             ScorerError: the scorer failed.
         """
-        if isinstance(self.scorer, AdaptiveScorer) and not self.scorer.inner.order_free:
+        if isinstance(self.scorer, AdaptiveScorer):
             return self._adaptive(self.scorer, shown)
         if isinstance(self.scorer, SpreadAverage) and not self.scorer.inner.order_free:
             whole = self.scorer.parts(shown)
@@ -93,9 +93,12 @@ class Teller:
         ]
 
     def _adaptive(self, scorer: AdaptiveScorer, shown: Sequence[Shown]) -> list[Told]:
+        explained = scorer.explain(shown)
+        if scorer.inner.order_free:
+            return [Told(scored, keep=doubt.chosen) for scored, doubt in explained]
         return [
             Told(scored, doubt.standard_error, doubt.flip_again, doubt.chosen)
-            for scored, doubt in scorer.explain(shown)
+            for scored, doubt in explained
         ]
 
 

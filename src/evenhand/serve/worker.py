@@ -3,16 +3,16 @@
 A request is a `Job`. Jobs that ask for the same remedies go into one call of the scorer;
 each slate has windows of its own, so no window holds documents of two requests. Where a
 shared call fails, each of its jobs is asked alone, so that none fails for another.
+Nothing that a scorer raises ends the thread.
 """
 
 from __future__ import annotations
 
 import contextlib
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, InvalidStateError
+from concurrent.futures import CancelledError, Future, InvalidStateError
 from dataclasses import dataclass, field
 
 from evenhand.errors import ScorerError
@@ -34,29 +34,40 @@ class Job:
 
     Attributes:
         teller: who is asked. shown: the rows. threshold: that decides.
-        done: gets one Told a row. queued: when it was handed over.
+        done: gets one Told a row. gone: set when nobody waits for it.
     """
 
     teller: Teller
     shown: tuple[Shown, ...]
     threshold: float | None
     done: Future[list[Told]] = field(default_factory=Future)
-    queued: float = field(default_factory=time.monotonic)
+    gone: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def scores(self) -> int:
+        """Most documents that it has scored, each counted once an order."""
+        return self.teller.orders * sum(len(one.slate) for one in self.shown)
 
 
 class Worker:
     """One thread that takes jobs from a bounded line until it is closed."""
 
     def __init__(
-        self, queue: int, batch: int, on_batch: Callable[[Sequence[Job]], None] | None = None
+        self,
+        queue: int,
+        batch: int,
+        on_batch: Callable[[Sequence[Job]], None] | None = None,
+        *,
+        scores: int | None = None,
     ) -> None:
         """Start the thread.
 
         Args:
             queue: most jobs that wait. batch: most jobs of one scorer call.
             on_batch: called in the thread with the jobs that are about to be scored.
+            scores: most `Job.scores` of jobs that share a call; None = any number.
         """
-        self.queue, self.batch = queue, batch
+        self.queue, self.batch, self.scores = queue, batch, scores
         self._on_batch = on_batch
         self._line: deque[Job] = deque()
         self._changed = threading.Condition()
@@ -95,6 +106,7 @@ class Worker:
         Returns:
             Whether it had not been begun.
         """
+        job.gone.set()
         with self._changed, contextlib.suppress(ValueError):
             self._line.remove(job)
         return job.done.cancel()
@@ -115,62 +127,72 @@ class Worker:
         for job in left:
             job.done.cancel()
         self._thread.join(timeout)
-        for job in self._begun:
-            with contextlib.suppress(InvalidStateError):
-                job.done.set_exception(ClosedError())
+        with self._changed:
+            begun = list(self._begun)
+        for job in begun:
+            _fail(job, ClosedError())
         return not self._thread.is_alive()
 
     def _work(self) -> None:
-        while jobs := self._next():
-            self._begun = [job for job in jobs if job.done.set_running_or_notify_cancel()]
+        while self._next():
             try:
-                if self._on_batch is not None:
-                    self._on_batch(jobs)
-                _score(self._begun)
-            except InvalidStateError:
-                # The call outlasted the server, which has answered for it.
-                pass
+                if self._begun and self._on_batch is not None:
+                    self._on_batch(self._begun)
+                self._score(self._begun)
             except BaseException as error:
-                # Whatever a scorer raises, those that wait are told and the next are served.
                 for job in self._begun:
-                    with contextlib.suppress(InvalidStateError):
-                        job.done.set_exception(ScorerError(f"ended by {type(error).__name__}"))
+                    _fail(job, error)
             # Not kept alive until the next one comes: texts are somebody's.
-            self._begun = []
-            del jobs
+            with self._changed:
+                self._begun = []
 
-    def _next(self) -> list[Job]:
-        """Return the jobs of the next call, those first in the line; none when closed."""
+    def _next(self) -> bool:
+        """Begin the jobs of the next call, those first in the line; False when closed."""
         with self._changed:
             self._changed.wait_for(lambda: self._line or self._closed)
             taken: list[Job] = []
-            while self._line and len(taken) < self.batch:
-                if taken and self._line[0].teller is not taken[0].teller:
-                    break
+            while self._line and self._fits(taken, self._line[0]):
                 taken.append(self._line.popleft())
-        return taken
+            self._begun = [job for job in taken if job.done.set_running_or_notify_cancel()]
+        return bool(taken)
 
+    def _fits(self, taken: Sequence[Job], one: Job) -> bool:
+        if not taken:
+            return True
+        if len(taken) == self.batch or one.teller is not taken[0].teller:
+            return False
+        return self.scores is None or sum(job.scores for job in (*taken, one)) <= self.scores
 
-def _score(begun: Sequence[Job]) -> None:
-    if not begun:
-        return
-    try:
-        answers = iter(_tell(begun))
-    except Exception as error:
-        if len(begun) == 1:
-            begun[0].done.set_exception(error)
+    def _wanted(self, job: Job) -> bool:
+        return not (self._closed or job.gone.is_set() or job.done.done())
+
+    def _score(self, begun: Sequence[Job]) -> None:
+        wanted = [job for job in begun if self._wanted(job)]
+        if not wanted:
             return
-        for job in begun:
-            _alone(job)
-        return
-    for job in begun:
-        job.done.set_result([next(answers) for _ in job.shown])
+        try:
+            answers = iter(_tell(wanted))
+        except BaseException as error:
+            if len(wanted) == 1:
+                _fail(wanted[0], error)
+                return
+            for job in wanted:
+                if self._wanted(job):
+                    self._score([job])
+            return
+        for job in wanted:
+            # A call may outlast the server, which has answered for it by then.
+            with contextlib.suppress(InvalidStateError):
+                job.done.set_result([next(answers) for _ in job.shown])
 
 
-def _alone(job: Job) -> None:
-    try:
-        job.done.set_result(_tell([job]))
-    except Exception as error:
+def _fail(job: Job, error: BaseException) -> None:
+    """Hand an error to whoever waits, in a form that a future can hold and no loop stops at."""
+    if not isinstance(error, Exception) or isinstance(error, (StopIteration, CancelledError)):
+        broken = ScorerError(f"ended by {type(error).__name__}")
+        broken.__cause__ = error
+        error = broken
+    with contextlib.suppress(InvalidStateError):
         job.done.set_exception(error)
 
 

@@ -37,7 +37,7 @@ class State:
     active: int = 0
 
 
-class Gate:
+class Entry:
     """Wraps the app: refuses while draining and without the key, then logs and counts."""
 
     def __init__(

@@ -145,3 +145,35 @@ def tiny_model(tiny_tokenizer):
         return model.eval().requires_grad_(False)
 
     return build
+
+
+@pytest.fixture(scope="session")
+def plain_varlen():
+    """The variable-length attention kernel as a loop over segments, for prompts without branches."""
+    torch = pytest.importorskip("torch")
+
+    @torch.compiler.disable
+    def attend(q, k, v, starts, keys, longest, most, *, scale, window_size, enable_gqa=False):
+        k, v = (each.repeat_interleave(q.shape[1] // each.shape[1], dim=1) for each in (k, v))
+        sizes = (starts[1:] - starts[:-1]).tolist()
+        assert max(sizes) <= longest
+        parts = [
+            torch.nn.functional.scaled_dot_product_attention(
+                *(each[None].transpose(1, 2) for each in one), is_causal=True, scale=scale
+            ).transpose(1, 2)[0]
+            for one in zip(q.split(sizes), k.split(sizes), v.split(sizes), strict=True)
+            if len(one[0])
+        ]
+        return torch.cat(parts)
+
+    return attend
+
+
+@pytest.fixture(scope="module")
+def one_thread():
+    """One thread: small models lose time to more, and waiting for a core in use costs many times."""
+    torch = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

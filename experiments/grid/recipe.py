@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-from shared import SURFACE, write
+from shared import SURFACE, training_options, write
 
 from evenhand.models.load import load
 from evenhand.train.labels import Labelled
@@ -203,13 +203,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--rate", type=float, default=5e-4)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=10_000, help="slates of each setting at most")
-    parser.add_argument("--rows", type=int, default=4, help="M of the looks")
-    parser.add_argument("--lists", type=int, help="so many short lists to look at, for a try")
-    parser.add_argument("--windows", type=int, default=64)
-    parser.add_argument("--budget", type=int, default=65536)
-    parser.add_argument("--plain", action="store_true", help="float32, nothing compiled: on a CPU")
-    parser.add_argument("--workers", type=int, default=4)
-    parser.add_argument("--dry-run", action="store_true")
+    training_options(parser)
     return parser.parse_args()
 
 

@@ -168,3 +168,14 @@ def there(path: Path, key: str) -> bool:
     if json.loads(path.read_text())["identity"] != key:
         raise SystemExit(f"{path} is of other weights, rows or slates; delete it or write elsewhere")
     return True
+
+
+def training_options(parser: argparse.ArgumentParser) -> None:
+    """Add what the scripts that train take."""
+    parser.add_argument("--rows", type=int, default=4, help="M of the looks")
+    parser.add_argument("--lists", type=int, help="so many short lists to look at, for a try")
+    parser.add_argument("--windows", type=int, default=64)
+    parser.add_argument("--budget", type=int, default=65536)
+    parser.add_argument("--plain", action="store_true", help="float32, nothing compiled: on a CPU")
+    parser.add_argument("--workers", type=int, default=4)
+    parser.add_argument("--dry-run", action="store_true")

@@ -25,7 +25,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from shared import SURFACE, put, write
+from shared import SURFACE, put, training_options, write
 
 from evenhand.measure.quality import ranking_quality
 from evenhand.measure.silver import label_variances
@@ -231,13 +231,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--beta", type=int, default=240, help="slates that silver-beta is of")
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--rate", type=float, default=2e-4)
-    parser.add_argument("--rows", type=int, default=4, help="M of the looks")
-    parser.add_argument("--lists", type=int, help="so many short lists to look at, for a try")
-    parser.add_argument("--windows", type=int, default=64)
-    parser.add_argument("--budget", type=int, default=65536)
-    parser.add_argument("--plain", action="store_true", help="float32, nothing compiled: on a CPU")
-    parser.add_argument("--workers", type=int, default=4)
-    parser.add_argument("--dry-run", action="store_true")
+    training_options(parser)
     return parser.parse_args()
 
 

@@ -19,10 +19,9 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-from kept import Kept
+from kept import opened, reader_options
 from teaching import ABSTAIN, slates_of
 
-from evenhand.decide import open_reader
 from evenhand.decide.answers import exact_match, token_f1
 from evenhand.decide.fitness import Judged, fitness
 from evenhand.decide.reading import evidence_of, outcome
@@ -147,15 +146,9 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--sets", nargs="+", help="files of prepare.py; all of the task by default")
     parser.add_argument("--orders", type=int, default=4)
-    parser.add_argument("--device")
-    parser.add_argument("--dtype", default="float32")
-    parser.add_argument("--budget", type=int, default=8192, help="padded tokens read at once")
-    parser.add_argument("--longest", type=int, default=32, help="tokens of an answer")
-    parser.add_argument("--limit", type=int)
+    reader_options(parser)
     args = parser.parse_args()
-    options = {"device": args.device, "dtype": args.dtype, "token_budget": args.budget}
-    opened = open_reader(args.reader, args.task, max_tokens=args.longest, **options)
-    reader = Kept(opened, args.out.parent / "kept")
+    reader = opened(args)
     found: dict = {}
     for name in args.sets or SETS[args.task]:
         kinds = SETS[args.task][name]

@@ -28,10 +28,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pyarrow.parquet as pq
-from kept import Kept
+from kept import opened, reader_options
 
 from evenhand.data import load_slates
-from evenhand.decide import open_reader
 from evenhand.decide.reading import TOP, Reader, Reading, outcome
 from evenhand.study.analysis import ReaderAnalysis
 from evenhand.study.found.reader_analysis import analyse_readings
@@ -99,7 +98,7 @@ def analyse(
     """Read the top k of every row and return evenhand's analysis of it.
 
     Args:
-        reader: frozen; a `Kept` one reads each input once over all calls.
+        reader: frozen; one of `kept.opened` reads each input once over all calls.
         slates: those to read for; all must have scores.
         scores: (rows, n) by slate id, or score matrices, which know what their rows are.
         top: candidates read. canonical: whether the first row is the canonical one.
@@ -155,18 +154,12 @@ def main() -> None:
     parser.add_argument("--top", type=int, default=TOP)
     parser.add_argument("--collection", help="of the score files, where they are those of ../tasks")
     parser.add_argument("--random", action="store_true", help="the first row is a random one too")
-    parser.add_argument("--device")
-    parser.add_argument("--dtype", default="float32")
-    parser.add_argument("--budget", type=int, default=8192, help="padded tokens read at once")
-    parser.add_argument("--longest", type=int, default=32, help="tokens of an answer")
-    parser.add_argument("--limit", type=int)
+    reader_options(parser)
     args = parser.parse_args()
     files = dict(one.partition("=")[::2] for one in args.scores)
     slates = list(load_slates(args.slates))[: args.limit]
     scored = {name: load_scores(Path(file), slates, args.collection) for name, file in files.items()}
-    options = {"device": args.device, "dtype": args.dtype, "token_budget": args.budget}
-    opened = open_reader(args.reader, args.task, max_tokens=args.longest, **options)
-    reader = Kept(opened, args.out.parent / "kept")
+    reader = opened(args)
     found: dict = {}
     for name, scores in scored.items():
         known = [slate for slate in slates if slate.id in scores]

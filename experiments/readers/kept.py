@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from evenhand.decide import open_reader
 from evenhand.decide.reading import Evidence, Reader, Reading
 
 
@@ -53,3 +55,19 @@ class Kept:
                     file.write(json.dumps(line) + "\n")
             print(f"{self.name}: {start + len(part)} of {len(left)} read", flush=True)
         return [self._known[key] if key in self._known else missing[key] for key in keys]
+
+
+def reader_options(parser: argparse.ArgumentParser) -> None:
+    """Add what the scripts that read take."""
+    parser.add_argument("--device")
+    parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--budget", type=int, default=8192, help="padded tokens read at once")
+    parser.add_argument("--longest", type=int, default=32, help="tokens of an answer")
+    parser.add_argument("--limit", type=int)
+
+
+def opened(args: argparse.Namespace) -> Kept:
+    """The reader that a script was given, its readings kept beside what the script writes."""
+    options = {"device": args.device, "dtype": args.dtype, "token_budget": args.budget}
+    reader = open_reader(args.reader, args.task, max_tokens=args.longest, **options)
+    return Kept(reader, args.out.parent / "kept")

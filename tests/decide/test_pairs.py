@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from evenhand.decide.pairs import (
-    Outcome,
     Pair,
+    PairOutcome,
     PairRule,
     conflicts,
     flip_probability,
@@ -91,11 +91,13 @@ def test_bounds(rule, dropped):
 def test_what_gives_no_pair():
     one = a_slate(("only",))
     alone = ScoreMatrix(np.zeros((2, 1)), design("reorder", rows=2, seed=0, repeat=False).draw(one))
-    assert pair_of(one, alone, PairRule()) == Outcome(None, "single")
+    assert pair_of(one, alone, PairRule()) == PairOutcome(None, "single")
     slate = a_slate()
-    assert pair_of(slate, matrix(slate, np.full((4, 3), NAN)), PairRule()) == Outcome(None, "missing")
+    assert pair_of(slate, matrix(slate, np.full((4, 3), NAN)), PairRule()) == PairOutcome(
+        None, "missing"
+    )
     lone = [[0.9, 0.5, 0.1], *np.full((3, 3), NAN)]
-    assert pair_of(slate, matrix(slate, lone), PairRule()) == Outcome(None, "missing")
+    assert pair_of(slate, matrix(slate, lone), PairRule()) == PairOutcome(None, "missing")
     level = pair_of(slate, matrix(slate, np.full((4, 3), 0.3)), PairRule(max_flip=0.5))
     assert level.dropped == "tie"
     assert (level.pair.flip, level.pair.gap) == (0.5, 0)

@@ -10,6 +10,7 @@ from evenhand.decide.reading import Evidence, Reader
 from evenhand.decide.verdicts import LABELS
 from evenhand.errors import UsageError
 
+pytestmark = pytest.mark.usefixtures("one_thread")
 EVIDENCE = [
     Evidence("how long does an egg boil?", ("An egg boils in seven minutes.", "It takes water.")),
     Evidence("who?", ()),
@@ -20,15 +21,6 @@ EVIDENCE = [
 ]
 # Full attention, and sliding windows.
 FAMILIES = ("llama", "gemma3")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Models this small lose time to threads."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")

@@ -334,7 +334,7 @@ def test_flips_from_files(scripts, monkeypatch, tmp_path, capsys):
     write_slates(tmp_path / "slates.jsonl", [letters("s"), letters("t")])
     np.savez(tmp_path / "one.npz", s=np.array([[3, 2, 1], [3, 2, 1], [1, 2, 3]]))
     stub = Stub()
-    monkeypatch.setattr(scripts.flips, "open_reader", lambda *_, **__: stub)
+    monkeypatch.setattr(scripts.kept, "open_reader", lambda *_, **__: stub)
     words = ["flips.py", "stub", "answer", tmp_path / "slates.jsonl", tmp_path / "out/found.json"]
     words += ["--scores", f"one={tmp_path / 'one.npz'}", "--top", "1"]
     monkeypatch.setattr(sys, "argv", [str(word) for word in words])

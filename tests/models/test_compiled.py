@@ -36,24 +36,8 @@ def test_a_limit_of_shapes_is_raised_and_never_lowered():
     assert (older.cache_size_limit, wider.recompile_limit) == (compiled.SHAPES, 500)
 
 
-@torch.compiler.disable
-def plain_varlen(q, k, v, starts, keys, longest, most, *, scale, window_size, enable_gqa=False):
-    """What the kernel does, segment by segment, for prompts without branches."""
-    k, v = (each.repeat_interleave(q.shape[1] // each.shape[1], dim=1) for each in (k, v))
-    sizes = (starts[1:] - starts[:-1]).tolist()
-    assert max(sizes) <= longest
-    parts = [
-        torch.nn.functional.scaled_dot_product_attention(
-            *(each[None].transpose(1, 2) for each in one), is_causal=True, scale=scale
-        ).transpose(1, 2)[0]
-        for one in zip(q.split(sizes), k.split(sizes), v.split(sizes), strict=True)
-        if len(one[0])
-    ]
-    return torch.cat(parts)
-
-
 @pytest.fixture
-def lengths(monkeypatch):
+def lengths(monkeypatch, plain_varlen):
     """Models stream, with a loop for the kernel; the lengths that blocks were built for."""
     found = []
 

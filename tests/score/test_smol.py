@@ -19,18 +19,9 @@ from evenhand.score import open_scorer
 from evenhand.seeds import content_hash, file_hash
 from evenhand.types import Slate, Surface
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.usefixtures("one_thread"), pytest.mark.slow, pytest.mark.timeout(900)]
 # The first bundled slate: how many of its candidates.
 CANDIDATES = 5
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Threads that wait for a core in use by others cost many times what they give."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ from evenhand.score.likelihood import LikelihoodOptions, LikelihoodScorer
 from evenhand.score.local import LocalOptions, LocalScorer
 from evenhand.types import Slate, Surface
 
+pytestmark = pytest.mark.usefixtures("one_thread")
 # The first bundled slate: its first four candidates, cut to 48 tokens, two a window, float32.
 CANDIDATES, CUT = 4, 48
 GOLDEN = {
@@ -23,15 +24,6 @@ GOLDEN = {
     "isolated": (0.51170, 0.47571, 0.43687, 0.42507),
     "likelihood": (-2.30229, -1.92943, -3.39872, -3.52900),
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Threads that wait for a core in use by others cost many times what they give."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

@@ -139,24 +139,11 @@ def test_a_packed_stream_is_the_padded_batch(tiny_loaded):
 
 
 @pytest.fixture
-def streams(monkeypatch):
+def streams(monkeypatch, plain_varlen):
     """Prompts are read as packed streams on the CPU; a list of (length, layout) that came."""
     from evenhand.models import packing
 
-    def attend(q, k, v, starts, keys, longest, most, *, scale, window_size, enable_gqa=False):
-        k, v = (each.repeat_interleave(q.shape[1] // each.shape[1], dim=1) for each in (k, v))
-        sizes = (starts[1:] - starts[:-1]).tolist()
-        assert max(sizes) <= longest
-        parts = [
-            torch.nn.functional.scaled_dot_product_attention(
-                *(each[None].transpose(1, 2) for each in one), is_causal=True, scale=scale
-            ).transpose(1, 2)[0]
-            for one in zip(q.split(sizes), k.split(sizes), v.split(sizes), strict=True)
-            if len(one[0])
-        ]
-        return torch.cat(parts)
-
-    monkeypatch.setattr(packing, "_varlen", attend)
+    monkeypatch.setattr(packing, "_varlen", plain_varlen)
     seen = []
 
     class Streamed(Grader):

@@ -88,7 +88,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PairOutcome:
     """What a slate gives: a pair, and why it is not kept.
 
     Attributes:
@@ -119,7 +119,7 @@ def flip_probability(scores: ArrayLike, chosen: int, rejected: int) -> tuple[flo
     return float(((ahead < 0) + 0.5 * (ahead == 0)).mean()), len(ahead)
 
 
-def pair_of(slate: Slate, matrix: ScoreMatrix, rule: PairRule) -> Outcome:
+def pair_of(slate: Slate, matrix: ScoreMatrix, rule: PairRule) -> PairOutcome:
     """Return the pair of a slate: its best and its worst response.
 
     For the mean, rows without any score are left out, and so are candidates that one
@@ -132,20 +132,20 @@ def pair_of(slate: Slate, matrix: ScoreMatrix, rule: PairRule) -> Outcome:
         rule: which pairs are kept.
     """
     if len(slate) < 2:
-        return Outcome(None, "single")
+        return PairOutcome(None, "single")
     scores = _mean(matrix.random) if rule.by == "mean" else matrix.canonical
     found = prefer(slate, scores)
     if found is None:
-        return Outcome(None, "missing")
+        return PairOutcome(None, "missing")
     chosen, rejected = slate.ids.index(found.chosen), slate.ids.index(found.rejected)
     flip, rows = flip_probability(matrix.random, chosen, rejected)
     if rows < LEAST_ROWS:
-        return Outcome(None, "missing")
+        return PairOutcome(None, "missing")
     best, worst = slate.candidates[chosen], slate.candidates[rejected]
     high, low = float(scores[chosen]), float(scores[rejected])
     pair = Pair(slate.id, slate.query, best, worst, high - low, flip, rows)
     tied = math.isclose(high, low, rel_tol=_SAME, abs_tol=_SAME)
-    return Outcome(pair, "tie" if tied else _dropped(pair, rule))
+    return PairOutcome(pair, "tie" if tied else _dropped(pair, rule))
 
 
 def _mean(rows: FloatArray) -> FloatArray:

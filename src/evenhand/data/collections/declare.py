@@ -40,8 +40,8 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """How a collection is scored: rubric, window width B, characters a candidate is cut to."""
+class Defaults:
+    """How a collection is scored unless told otherwise: rubric, B, characters a candidate is cut to."""
 
     rubric: str = "relevance"
     width: int = 20
@@ -161,7 +161,7 @@ class Collection:
     Attributes:
         title: what people call it. task: what is scored, and so which consumer reads it.
         origin: where the files come from. licence: their terms. cite: the paper.
-        counts: sizes of a complete copy. shown: how it is scored.
+        counts: sizes of a complete copy. defaults: how it is scored.
         first: a key of `FIRST`. options: of `read_folder`.
         without: gold verdicts whose slates are left out.
         use: evaluation, or training. note: what is easily done wrong.
@@ -173,7 +173,7 @@ class Collection:
     licence: str
     cite: str
     counts: Counts
-    shown: Shown = field(default_factory=Shown)
+    defaults: Defaults = field(default_factory=Defaults)
     first: First = "bm25"
     options: Mapping[str, Any] = field(default_factory=dict)
     without: frozenset[str] = frozenset()
@@ -193,17 +193,17 @@ class Collection:
     @property
     def rubric(self) -> str:
         """Name of the rubric."""
-        return self.shown.rubric
+        return self.defaults.rubric
 
     @property
     def width(self) -> int:
         """Window width B."""
-        return self.shown.width
+        return self.defaults.width
 
     @property
     def cap(self) -> int | None:
         """Characters a candidate's text is cut to, or None."""
-        return self.shown.cap
+        return self.defaults.cap
 
     @property
     def need(self) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from evenhand.data.collections.declare import Collection, Counts, Hub, Irds, Lists, Placed, Shown
+from evenhand.data.collections.declare import Collection, Counts, Defaults, Hub, Irds, Lists, Placed
 
-_DL = Shown(cap=1200)
-_BEIR = Shown(cap=500)
+_DL = Defaults(cap=1200)
+_BEIR = Defaults(cap=500)
 _MARCO = "non-commercial research"
 _BEIR_CITE = "Thakur et al. 2021, arXiv:2104.08663"
 _IRDS = "ir_datasets' metadata"
@@ -23,7 +23,7 @@ def _dl(year: int, queries: int) -> Collection:
         licence=_MARCO,
         cite=f"Craswell et al., Overview of the TREC {year} Deep Learning Track",
         counts=Counts(queries, 100 * queries, 138_364_198, _IRDS),
-        shown=_DL,
+        defaults=_DL,
         first="run",
         options={"run": "BM25"},
         note="ir_datasets unpacks the corpus to about 61 GB; the first stage is the track's own",
@@ -43,7 +43,7 @@ def _dl_lists(year: int, queries: int, md5: str, size: int) -> Collection:
         licence=_MARCO,
         cite=f"Craswell et al., Overview of the TREC {year} Deep Learning Track",
         counts=Counts(queries, 100 * queries, 8_841_823, _IRDS),
-        shown=_DL,
+        defaults=_DL,
         first="run",
         options={"run": "BM25"},
         note="judged passages that BM25 missed count in the ideal ranking and have no text here",
@@ -60,7 +60,7 @@ def _beir(
         licence=licence,
         cite=_BEIR_CITE,
         counts=Counts(queries, None, texts, _IRDS),
-        shown=_BEIR,
+        defaults=_BEIR,
         options={"run": "BM25"},
         note=note,
     )
@@ -78,7 +78,7 @@ def _licensed(title: str, where: str, how: str, queries: int, texts: int, licenc
         licence=licence,
         cite=_BEIR_CITE,
         counts=Counts(queries, None, texts, "the BEIR paper, table 1"),
-        shown=_BEIR,
+        defaults=_BEIR,
         options={"run": "BM25"},
     )
 
@@ -117,7 +117,7 @@ def _bright(part: str, queries: int, texts: int | None, megabytes: float | None)
         licence="CC BY 4.0",
         cite="Su et al. 2024, arXiv:2407.12883",
         counts=Counts(queries, None, texts, "the BRIGHT paper; texts by its dataset card"),
-        shown=_DL,
+        defaults=_DL,
         options={"run": "BM25"},
         note="excluded_ids are dropped: they hold what the question was made from",
     )
@@ -149,7 +149,7 @@ def _miracl(language: str, queries: int, judged: int) -> Collection:
         licence="Apache-2.0; the texts CC BY-SA 3.0",
         cite="Zhang et al. 2023, doi:10.1162/tacl_a_00595",
         counts=Counts(queries, judged, texts, _IRDS),
-        shown=Shown(width=10, cap=500),
+        defaults=Defaults(width=10, cap=500),
         first="seeded",
         options={"form": "judged"},
         note="candidates are the judged passages, as BM25 needs words and not every script parts them",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenhand.data.collections.declare import Collection, Counts, Placed, Shown
+from evenhand.data.collections.declare import Collection, Counts, Defaults, Placed
 
 _COUNTED = "counted"
 
@@ -39,7 +39,7 @@ PLACED: dict[str, Collection] = {
         cite="Yang et al. 2018, arXiv:1809.09600",
         # 489 of 10, 7 of 2, 2 of 8, one of 5 and one of 6 paragraphs.
         counts=Counts(500, 4_931, None, _COUNTED),
-        shown=Shown("answer_support", 10, 1600),
+        defaults=Defaults("answer_support", 10, 1600),
         first="given",
     ),
     "musique_train100": Collection(
@@ -49,7 +49,7 @@ PLACED: dict[str, Collection] = {
         licence="CC BY 4.0",
         cite="Trivedi et al. 2022, arXiv:2108.00573",
         counts=Counts(100, 2_000, None, _COUNTED),
-        shown=Shown("answer_support", 10, 1600),
+        defaults=Defaults("answer_support", 10, 1600),
         first="given",
         note="all twenty paragraphs; musique has ten",
     ),
@@ -63,7 +63,7 @@ PLACED: dict[str, Collection] = {
         licence="research",
         cite="Diggelmann et al. 2020, arXiv:2012.00614",
         counts=Counts(1_381, None, 5_240, _COUNTED),
-        shown=Shown(cap=500),
+        defaults=Defaults(cap=500),
         options={"form": "bm25", "own": True},
         without=frozenset({"DISPUTED"}),
         note="five sentences a claim; BM25's top 100 of all of them and the claim's own five",
@@ -75,7 +75,7 @@ PLACED: dict[str, Collection] = {
         licence="research",
         cite="Liu et al. 2024, arXiv:2410.16184",
         counts=Counts(798, 4_788, None, _COUNTED),
-        shown=Shown("response_quality", 4, 1500),
+        defaults=Defaults("response_quality", 4, 1500),
         first="seeded",
         note="three right, then three wrong in the source; holds harmful prompts as data",
     ),
@@ -86,7 +86,7 @@ PLACED: dict[str, Collection] = {
         licence="MIT",
         cite="Zeng et al. 2023, arXiv:2310.07641",
         counts=Counts(885, 1_770, None, _COUNTED),
-        shown=Shown("response_quality", 2),
+        defaults=Defaults("response_quality", 2),
         first="seeded",
     ),
 }

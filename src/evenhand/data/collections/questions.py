@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from evenhand.data.collections.declare import Collection, Counts, Hub, Irds, Shown, Take
+from evenhand.data.collections.declare import Collection, Counts, Defaults, Hub, Irds, Take
 
-_QA = Shown("answer_support", 10, 1600)
+_QA = Defaults("answer_support", 10, 1600)
 _HOTPOT = "1908d6afbbead072334abe2965f91bd2709910ab"
 _CHOSEN = "the first 200 questions that have ten paragraphs, two of which support the answer"
 
@@ -23,7 +23,7 @@ QUESTIONS: dict[str, Collection] = {
         licence="CC BY-SA 4.0",
         cite="Yang et al. 2018, arXiv:1809.09600",
         counts=Counts(200, 2_000),
-        shown=_QA,
+        defaults=_QA,
         first="given",
         note=_CHOSEN,
     ),
@@ -41,7 +41,7 @@ QUESTIONS: dict[str, Collection] = {
         licence="Apache-2.0",
         cite="Ho et al. 2020, arXiv:2011.01060",
         counts=Counts(200, 2_000),
-        shown=_QA,
+        defaults=_QA,
         first="seeded",
         options={"order": "seeded"},
         note=_CHOSEN,
@@ -60,7 +60,7 @@ QUESTIONS: dict[str, Collection] = {
         licence="CC BY 4.0",
         cite="Trivedi et al. 2022, arXiv:2108.00573",
         counts=Counts(200, 2_000),
-        shown=_QA,
+        defaults=_QA,
         first="given",
         note="the supporting paragraphs and the first others make ten of the twenty; " + _CHOSEN,
     ),
@@ -74,7 +74,7 @@ TRAINING: dict[str, Collection] = {
         licence="non-commercial research",
         cite="Bajaj et al. 2016, arXiv:1611.09268",
         counts=Counts(30_000, None, 8_841_823, "the protocol; texts by ir_datasets' metadata"),
-        shown=Shown(cap=1200),
+        defaults=Defaults(cap=1200),
         options={"run": "BM25"},
         use="training",
         note="one or two judged passages a query: the others are unjudged, not irrelevant",
@@ -93,7 +93,7 @@ TRAINING: dict[str, Collection] = {
         licence="CC BY-SA 4.0",
         cite="Yang et al. 2018, arXiv:1809.09600",
         counts=Counts(30_500, 305_000, None, "the protocol: 30,000 to train on, 500 held out"),
-        shown=_QA,
+        defaults=_QA,
         first="given",
         use="training",
     ),
@@ -111,7 +111,7 @@ TRAINING: dict[str, Collection] = {
         licence="MIT; the models' own terms hold for their outputs",
         cite="Cui et al. 2023, arXiv:2310.01377",
         counts=Counts(30_700, 122_800, None, "the protocol: 30,000 to train on, 700 held out"),
-        shown=Shown("response_quality", 4, 2000),
+        defaults=Defaults("response_quality", 4, 2000),
         first="seeded",
         use="training",
         note="grade = how many of the cuts 4, 6 and 8 the overall score reaches; the revision has the "

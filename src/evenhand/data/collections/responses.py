@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenhand.data.collections.declare import Collection, Counts, Hub, Shown, Take
+from evenhand.data.collections.declare import Collection, Counts, Defaults, Hub, Take
 
 _OUTPUTS = "the models' own terms hold for their outputs"
 
@@ -21,7 +21,7 @@ def _ppe(title: str, repo: str, short: str) -> Collection:
         licence=f"prompts MIT; {_OUTPUTS}",
         cite="Frick et al. 2024, arXiv:2410.14872",
         counts=Counts(None, None, None, "512 prompts in the source"),
-        shown=Shown("response_quality", 4, 2500),
+        defaults=Defaults("response_quality", 4, 2500),
         first="seeded",
         note="of 32 responses of one model up to four right and four wrong, drawn by seed; a prompt "
         "that lacks either is left out",
@@ -42,7 +42,7 @@ RESPONSES: dict[str, Collection] = {
         licence=f"ODC-BY; {_OUTPUTS}",
         cite="Malik et al. 2025, arXiv:2506.01937",
         counts=Counts(1_763, 7_052, None, "the protocol: 1,865 prompts less 102 of Ties"),
-        shown=Shown("response_quality", 4, 2000),
+        defaults=Defaults("response_quality", 4, 2000),
         first="seeded",
         note="one right and three wrong; the right one comes first in the source",
     ),
@@ -63,7 +63,7 @@ RESPONSES: dict[str, Collection] = {
         counts=Counts(
             500, 3_500, None, "evenhand; the published sample has 434 prompts, 3,038 responses"
         ),
-        shown=Shown("response_quality", 4, 1500),
+        defaults=Defaults("response_quality", 4, 1500),
         first="seeded",
         note="prompts are compared in normal form, also among themselves; ranks 1, 2-3, 4-5, 6-7 are "
         "grades 3, 2, 1, 0",
@@ -83,7 +83,7 @@ RESPONSES: dict[str, Collection] = {
         licence="ODC-BY",
         cite="Liu et al. 2024, arXiv:2410.16184",
         counts=Counts(1_327, 7_962),
-        shown=Shown("response_quality", 4, 1500),
+        defaults=Defaults("response_quality", 4, 1500),
         first="seeded",
         note="three right, then three wrong in the source; holds harmful prompts as data",
     ),
